@@ -81,7 +81,7 @@ _HOMES = {
 _METHODS = ("recommend", "whatif", "summary", "findings", "check")
 _ELSEWHERE = {name: f" Use read(path).{name}()." for name in _METHODS}
 _ELSEWHERE["explain"] = " Use the command `gctrace-analyze explain`."
-"""What users look for here, and where it is."""
+"""Names that users look for here, and where to find them."""
 
 _MODULES = ("schema", "testing")
 

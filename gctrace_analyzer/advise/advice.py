@@ -1,6 +1,6 @@
 """Predictions and recommendations for one analysed log.
 
-What predicts from metrics is only imported if predictions start from metrics.
+The modules that predict from metrics are imported only if a prediction needs them.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class Advice:
 
     @cached_property
     def baseline(self) -> Predictor:
-        """What predictions start from: gctrace, or metrics that cover far more time than it."""
+        """What predictions start from: gctrace, or metrics if they cover far more time."""
         if self._analysis.by_dumps:
             from gctrace_analyzer.advise.prediction.scaling import baseline_of
 
@@ -53,7 +53,7 @@ class Advice:
         return traced if isinstance(both, str) else both
 
     def with_evidence(self, others: Sequence[Advice]) -> Predictor:
-        """Returns the same, with other logs of the program; metrics are predicted alone."""
+        """Returns a copy with other logs of the program as evidence; metrics cannot use them."""
         baseline = self.baseline
         if not isinstance(baseline, Baseline):
             return baseline
@@ -62,7 +62,7 @@ class Advice:
 
     @property
     def measured_gc_cpu_share(self) -> float | None:
-        """GC CPU of the whole log, which is the figure that a report leads with."""
+        """GC CPU of the whole log: the figure that a report shows first."""
         return self._analysis.summary.gc_cpu_share
 
     @cached_property
@@ -75,12 +75,12 @@ class Advice:
         least, most = self.baseline.least_limit_mib, self.baseline.live_max_mib
         if least is None or most is None:
             return None
-        # Printed sizes are truncated to MiB; the measured one is in the middle of the range.
+        # Printed sizes are truncated to MiB, so this takes the middle of the range.
         return least, float(math.floor(most))
 
     @property
     def higher_limit_mib(self) -> float | None:
-        """The limit that is high enough; None if it is unknown or the present one is."""
+        """The lowest limit that is high enough; None if unknown, or if the present limit is."""
         needed, now = self.needed_limit_mib, self.baseline.now.limit
         limit = roomy_limit(needed[0]) if needed else 0.0
         return limit if limit > (now or 0.0) else None
@@ -92,7 +92,7 @@ class Advice:
 
     @property
     def _gc_cpu_target(self) -> float | None:
-        """The GC CPU that the service promises or that findings warn at, if it is not the usual."""
+        """The GC CPU that the service promises or that findings warn at; None for the default."""
         warns_at = self._analysis.thresholds.gc_cpu_warn
         return None if warns_at == DEFAULT.gc_cpu_warn else warns_at
 

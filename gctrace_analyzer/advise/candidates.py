@@ -28,11 +28,11 @@ STEPS = (25.0, 35.0, 50.0, 75.0, 100.0, 150.0, 200.0, 300.0, 400.0, 800.0)
 """The GOGC values that are tried."""
 
 BALLAST_MIB = (16.0, 1024.0)
-"""Lowest and highest ballast that is tried: a smaller one has no effect, and a larger live heap
-needs none, because it is not what makes cycles frequent."""
+"""Lowest and highest ballast that is tried. A smaller one has no effect. A program with a larger
+live heap needs none: there the live heap does not make cycles frequent."""
 
 AT_LIMIT = 0.93
-"""Share of GOGC. If the effective one is lower, the memory limit sets the heap goal."""
+"""Share of GOGC. If the effective GOGC is below it, the memory limit sets the heap goal."""
 
 STEP = "{step}"
 """Placeholder for the predicted change against the present setting."""
@@ -54,7 +54,7 @@ class Candidate:
 class CandidateRule:
     """Settings to try if a condition holds; `why` may use figures of the predictor.
 
-    `is_near` if `risk` already says that the limit is close to the live heap.
+    `is_near` is True if `risk` already says that the limit is close to the live heap.
     """
 
     name: str
@@ -67,7 +67,7 @@ class CandidateRule:
 
 
 def candidates(predictor: Predictor, gc_cpu_target: float | None) -> dict[Setting, Candidate]:
-    """Returns the settings that the rules suggest, each once, with the first reason."""
+    """Returns the settings that the rules suggest, without duplicates, with the first reason."""
     by_setting: dict[Setting, Candidate] = {}
     for rule in RULES:
         for setting in rule.settings(predictor) if rule.when(predictor) else ():
@@ -236,7 +236,7 @@ def _why_guard(predictor: Predictor, _: Setting) -> str:
 
 
 def _is_tight(predictor: Predictor) -> bool:
-    """Returns whether the program thrashes, or its limit leaves its live heap little room."""
+    """Returns whether the program thrashes, or its limit leaves little room above the live heap."""
     limit, live = predictor.now.limit, predictor.live_max_mib
     if predictor.whole is not None or not limit or live is None:
         return predictor.whole is not None
@@ -244,7 +244,7 @@ def _is_tight(predictor: Predictor) -> bool:
 
 
 def _is_held(predictor: Predictor) -> bool:
-    """Returns whether only a higher limit helps: no GOGC makes room under one that is tight."""
+    """Returns whether only a higher limit helps, because no GOGC makes room under a tight one."""
     return predictor.room_mib is None and _limit_sets_goal(predictor) and _is_tight(predictor)
 
 
@@ -254,7 +254,7 @@ def _why_clearing(predictor: Predictor, _: Setting) -> str:
 
 
 def times_the_least(least: float, largest: float) -> str:
-    """Returns what a roomy limit is of the lowest safe one, and what that consists of, in MiB."""
+    """Returns a roomy limit as a multiple of the lowest safe one, and its parts in MiB."""
     live = f"{largest:,.0f} MiB" if largest >= 1 else "under 1 MiB"
     other = least - DEFAULT.safe_limit_times * largest
     return (
@@ -326,4 +326,4 @@ RULES: tuple[CandidateRule, ...] = (
         "golang/go#48409: the memory limit replaces ballasts",
     ),
 )  # fmt: skip
-"""In order: if several rules suggest a setting, the first one gives the reason."""
+"""In order of precedence: the first rule that suggests a setting gives its reason."""

@@ -1,4 +1,4 @@
-"""Predicted figures for a change of settings that was then made: now, or promised before."""
+"""Predicted figures for a change that was then made: predicted now, or promised before."""
 
 from __future__ import annotations
 
@@ -33,8 +33,8 @@ _METRICS = (
     "heap_peak_mib",
     "run_time_ratio",
 )
-"""The metrics that are compared with predictions. The live heap is not compared, because
-its prediction is a mean and the report's figure is a median."""
+"""Metrics that are compared with predictions. The live heap is left out: its prediction is a mean,
+the report's figure a median."""
 
 if TYPE_CHECKING:
     Promise: TypeAlias = str | os.PathLike[str] | pl.DataFrame
@@ -44,7 +44,7 @@ Expectation: TypeAlias = dict[str, tuple[float | None, ...]]
 
 
 class Deployed(Protocol):
-    """A side of a comparison, as far as its settings are known."""
+    """The known settings of one side of a comparison."""
 
     @property
     def by_limit(self) -> bool: ...  # noqa: D102
@@ -55,7 +55,7 @@ class Deployed(Protocol):
 
 
 def expectation(predictor: Predictor, wanted: Setting) -> tuple[Expectation, str | None]:
-    """Returns the prediction and the ends of its interval by metric, or why there are none.
+    """Returns the prediction and its interval by metric, or why there is none.
 
     Args:
         predictor: what was observed before.
@@ -68,7 +68,7 @@ def expectation(predictor: Predictor, wanted: Setting) -> tuple[Expectation, str
 
 
 def of_row(row: Mapping[str, Any]) -> Expectation:
-    """Returns what a row of `schema.WHATIF` or `schema.RECOMMENDATIONS` predicts, by metric."""
+    """Returns the predictions of a row of `schema.WHATIF` or `schema.RECOMMENDATIONS`."""
     ends = {
         name: tuple(row.get(f"{name}{end}") for end in ("", "_low", "_high"))
         for name in _METRICS
@@ -77,7 +77,7 @@ def of_row(row: Mapping[str, Any]) -> Expectation:
 
 
 def same_gogc(one: float | None, other: float | None) -> bool:
-    """Returns whether two values of GOGC, which may be inferred, are the same setting."""
+    """Returns whether two values of GOGC, known or inferred, are the same setting."""
     if one is None or other is None:
         return False
     return one == other or abs(one / other - 1) < SAME_GOGC
@@ -128,7 +128,7 @@ def _read(path: Path) -> Sequence[Row]:
 
 
 def _deployed(side: Deployed) -> tuple[float | None, float | None]:
-    """Returns GOGC (infinite: off) and memory limit (infinite: off) of a side; None: unknown."""
+    """Returns GOGC and the memory limit of a side: infinite if off, None if unknown."""
     known = side.baseline.settings.memory_limit_mib
     limit = None if known is None else known.value
     off = limit in ("off", math.inf)
@@ -136,14 +136,14 @@ def _deployed(side: Deployed) -> tuple[float | None, float | None]:
 
 
 def _is_deployed(row: Row, side: Deployed) -> bool:
-    """Returns whether a side ran with the setting of a row, as far as its settings are known."""
+    """Returns whether a side ran with the setting of a row, as far as the settings are known."""
     gogc, limit = _deployed(side)
     wanted, most = (row[name] or math.inf for name in ("gogc", "memory_limit_mib"))
     if gogc is None and not side.by_limit:
         return False
     same_limit = limit == most or (limit is not None and abs(limit / most - 1) < _SAME_LIMIT)
     if limit is None:
-        # What never set a goal may be any limit, or none.
+        # A limit that never set a goal may have any value, or be off.
         same_limit = not side.by_limit
     return same_limit and (gogc is None or same_gogc(gogc, wanted))
 

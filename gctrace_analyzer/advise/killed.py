@@ -20,11 +20,11 @@ def killed(death: PostMortem, deaths: Sequence[PostMortem]) -> str:
     """Returns what was killed, when, and why, in two or three sentences.
 
     Args:
-        death: the one that is explained.
-        deaths: all that are proven.
+        death: the death that the report explains.
+        deaths: all proven deaths.
     """
     times = [other.logged_at for other in deaths if other.logged_at]
-    # Which was the first is only known if the times of all are.
+    # The first kill is only known if all kills have times.
     at = f" at {min(times):%Y-%m-%d %H:%M:%S} UTC" if len(times) == len(deaths) else ""
     if len(deaths) == 1 and not at and death.printed_at:
         at = f" at {death.printed_at}"
@@ -51,7 +51,7 @@ def killed(death: PostMortem, deaths: Sequence[PostMortem]) -> str:
     if len(deaths) == 1 and death.ran_s is not None:
         # Kubernetes prints whole seconds.
         ran = duration_text(death.ran_s) if death.ran_s else "less than a second"
-        # Of another process than the container's first one, only the container's end is known.
+        # If the killed process was not the container's first, only the container's end is known.
         is_child = death.subject.startswith("A process in")
         first = (
             f" in the {ran} before its end{at}"
@@ -67,7 +67,7 @@ def _often(deaths: Sequence[PostMortem]) -> str:
 
 
 def _several(deaths: Sequence[PostMortem], cause: str, first: str) -> str:
-    """Returns which programs were killed, each with how often and how large it was, and why."""
+    """Returns which programs were killed, how often, how large they were, and why."""
     by_deed: dict[str, dict[str, list[PostMortem]]] = {}
     for death in deaths:
         names = by_deed.setdefault(death.deed, {})
@@ -93,7 +93,7 @@ def _several(deaths: Sequence[PostMortem], cause: str, first: str) -> str:
 
 
 def _did(names: dict[str, list[PostMortem]], deed: str) -> str:
-    """Returns what was done to which programs, those with the most kills first."""
+    """Returns what happened to which programs, starting with the most kills."""
     most = sorted(names.items(), key=lambda item: (-len(item[1]), item[0]))
     shown = [
         f"{name}{f' ({len(own):,} times)' if len(own) > 1 else ''}{_with_size(own)}"
@@ -104,7 +104,7 @@ def _did(names: dict[str, list[PostMortem]], deed: str) -> str:
 
 
 def _other_reasons(deaths: Sequence[PostMortem], known: Sequence[str]) -> Iterator[str]:
-    """Yields why other programs died than the one that is explained, if not for the same reason."""
+    """Yields why other programs died, if their reason differs from the explained death."""
     by_reason: dict[str, dict[str, None]] = {}
     for other in deaths:
         if len(other.reading) > 1 and other.reading[0] not in known:
@@ -114,14 +114,14 @@ def _other_reasons(deaths: Sequence[PostMortem], known: Sequence[str]) -> Iterat
 
 
 _AT_ONCE_S = 10.0
-"""Seconds. Kills nearer to each other are one incident; most clocks have whole seconds."""
+"""Seconds. Kills closer together are one incident: most clocks have whole seconds."""
 
 _REGULAR = 1.25
-"""Times the shortest time between two kills. If the longest is no longer, they are regular."""
+"""Kills are regular if the longest time between two is at most this many times the shortest."""
 
 
 def _apart(deaths: Sequence[PostMortem]) -> str:
-    """Returns the times between several kills of one program, if a clock has all of them."""
+    """Returns the times between kills of one program, if one clock has all of them."""
     since = [gap_s(deaths[0], other) for other in deaths]  # type: ignore[arg-type]  # times as in Death
     at = sorted(second for second in since if second is not None)
     gaps = sorted(b - a for a, b in pairwise(at) if b - a >= _AT_ONCE_S)
@@ -134,14 +134,14 @@ def _apart(deaths: Sequence[PostMortem]) -> str:
 
 
 def which_of(death: PostMortem, deaths: Sequence[PostMortem]) -> str | None:
-    """Returns what distinguishes a death from the others: its victim, or of one program its pod."""
+    """Returns what tells a death from the others: its program, or the pod of one program."""
     if len({other.victim for other in deaths}) > 1:
         return death.victim
     return death.pod if len({other.pod for other in deaths}) > 1 else None
 
 
 _MOST_NAMES = 3
-"""More programs are only counted."""
+"""Programs that are named; more are only counted."""
 
 
 _IN_WHOLE_FROM_MIB = 10.0
@@ -149,13 +149,13 @@ _IN_WHOLE_FROM_MIB = 10.0
 
 
 def resident_is(deaths: Sequence[PostMortem]) -> str:
-    """Returns which pages the resident memory of several deaths does not count."""
+    """Returns which pages are missing from the resident memory of several deaths."""
     kinds = {death.resident_is for death in deaths if death.resident_mib is not None}
     return kinds.pop() if len(kinds) == 1 else ", for some of them without file pages"
 
 
 def _with_size(deaths: Sequence[PostMortem]) -> str:
-    """Returns the resident memory at the kills; before them, the explanation has it."""
+    """Returns the text with the resident memory at the kills, unless the explanation has it."""
     sizes = [
         death.resident_mib
         for death in deaths

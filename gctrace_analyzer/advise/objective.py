@@ -25,36 +25,36 @@ LEAST_SAVING = 0.005
 """Share of the CPUs. A smaller saving is not worth a change."""
 
 CERTAIN = 0.90
-"""Probability of `LEAST_GAIN` from which on a gain counts as certain."""
+"""Probability of `LEAST_GAIN` above which a gain counts as certain."""
 
 FEWER = 0.75
-"""Share of the present cycles that a change from metrics leaves at most: smaller changes are within
-the error of the prediction."""
+"""Share of the present cycles. A change predicted from metrics must leave no more than this,
+because smaller changes are within the prediction error."""
 
 SMALLER = 0.9
-"""Share of the present peak heap, the same."""
+"""Share of the present peak heap that a change from metrics may leave at most."""
 
 LEAST_SOONER = 0.05
 """Share of the run time. A smaller gain is not worth a change."""
 
 MORE_GC_CPU = 1.25
-"""Ratio of GC CPU to the present one that counts as hardly more."""
+"""Ratio to the present GC CPU. Up to this, a setting counts as hardly more expensive."""
 
 LITTLE_GC_CPU = 0.05
-"""Share of the CPUs. A smaller heap is worth recommending while GC CPU stays below it."""
+"""Share of the CPUs. Below this GC CPU, a smaller heap is worth recommending."""
 
 FEW_PER_S = 2.0
-"""The same in cycles per second, where GC CPU is unknown."""
+"""Cycles per second with the same meaning, where GC CPU is unknown."""
 
 OFTEN_PER_S = 1000 / DEFAULT.frequent_warn_ms
-"""Cycles per second from which on GC is reported as frequent."""
+"""Cycles per second above which GC is reported as frequent."""
 
 NEAR_EQUAL = 1.3
-"""Ratio to the best setting's figure within which a setting with less memory is preferred."""
+"""Settings within this ratio of the best figure count as equal: the one with least memory wins."""
 
 
 def cost(row: Row, aim: str) -> float:
-    """Returns what the aim minimises: CPU of marking, memory, or time in pauses and assists."""
+    """Returns the figure an aim minimises: marking CPU, memory, or time in pauses and assists."""
     cpu, peak = cpu_of(row), peak_of(row)
     if aim == "cpu":
         return float(cpu)
@@ -72,10 +72,10 @@ def peak_of(row: Row) -> float:
 
 
 def cpu_of(row: Row) -> float:
-    """Returns GC CPU with idle marking; where it is unknown, as many cycles usually take.
+    """Returns GC CPU with idle marking, or a usual value for this many cycles if unknown.
 
-    The usual cost is that of a program whose frequency of GC and whose GC CPU are reported from
-    the same point on.
+    The usual value per cycle follows from two thresholds: a program reaches the one for frequent GC
+    and the one for high GC CPU at the same time.
     """
     for name in ("gc_cpu_with_idle_share", "gc_cpu_share"):
         if row[name] is not None:
@@ -84,7 +84,7 @@ def cpu_of(row: Row) -> float:
 
 
 DIFFERENT = 1.1
-"""Ratio of the peak heaps of two settings that are worth showing both."""
+"""Ratio of two peak heaps that makes both settings worth showing."""
 
 
 def is_cheap(row: Row, present: Row) -> bool:
@@ -93,7 +93,7 @@ def is_cheap(row: Row, present: Row) -> bool:
 
 
 def differs(row: Row, others: Iterable[Row]) -> bool:
-    """Returns whether a setting has clearly another peak heap than each of others."""
+    """Returns whether the peak heap of a setting clearly differs from that of every other."""
     peak = peak_of(row)
     return all(
         max(peak, peak_of(other)) >= DIFFERENT * min(peak, peak_of(other)) for other in others
@@ -103,9 +103,9 @@ def differs(row: Row, others: Iterable[Row]) -> bool:
 def run_time_text(row: Row, present: Row) -> str:
     """Returns how much less time a CPU-bound program needs for the same work.
 
-    Empty if it is hardly less; but that it needs more is always said. A log does not show whether
-    it is a batch job, which then ends sooner, or a service under full load. GC costs more time than
-    its CPU where it slows the code that runs at the same time, or empties pools.
+    Empty if it needs hardly less; more time is always reported. A log does not show whether the
+    program is a batch job, which then ends sooner, or a service under full load. GC costs more time
+    than its CPU where it slows concurrent code or empties pools.
     """
     ratio = row["run_time_ratio"]
     if ratio is None or -_SAME_TIME < (gain := 1 - ratio) < LEAST_SOONER:
@@ -121,7 +121,7 @@ def run_time_text(row: Row, present: Row) -> str:
 
 
 _SAME_TIME = 0.005
-"""Share of the run time that no reader would notice."""
+"""Share of the run time: a smaller difference goes unnoticed."""
 
 
 def between(low: float, high: float, unit: str, words: tuple[str, str]) -> str:
@@ -138,7 +138,7 @@ def between(low: float, high: float, unit: str, words: tuple[str, str]) -> str:
 
 
 def ends_later(row: Row, present: Row) -> Failed | None:
-    """Returns why a setting does not end a CPU-bound program enough sooner; None if it does."""
+    """Returns why a CPU-bound program would not end early enough; None if it would."""
     gain, low = row["gain_run_time_share"], row["gain_run_time_share_low"]
     if gain is None:
         return Failed(0, "has an unknown run time")
@@ -153,7 +153,7 @@ def ends_later(row: Row, present: Row) -> Failed | None:
 
 
 def _too_dear(row: Row, present: Row, saving: str) -> Failed | None:
-    """Returns that what a setting saves is not worth its memory; None if it is."""
+    """Returns that a saving is not worth its memory; None if it is."""
     if score(row, present, "balanced", None) < score(present, present, "balanced", None):
         return None
     more = 100 * (peak_of(row) / peak_of(present) - 1)
@@ -168,10 +168,10 @@ def score(row: Row, present: Row, aim: str, target: float | None) -> float:
         excess = max(share - target, 0.0)
         return float(1e6 * excess + peak)
     if aim != "balanced":
-        # The other resource counts a little, so that of two equal settings the cheaper one wins.
+        # The other resource counts a little, so the cheaper of two equal settings wins.
         other = peak / present_peak if aim in ("cpu", "latency") else cpu * 10
         return float(cost(row, aim) / max(cost(present, aim), 1e-9) + 0.05 * other)
-    # Saving a tenth of the CPU, or of the run time, is worth doubling the heap, a hundredth is not.
+    # Saving a tenth of the CPU or run time is worth doubling the heap; saving a hundredth is not.
     spent = cpu if row["run_time_ratio"] is None else row["run_time_ratio"]
     return float(10 * spent + peak / present_peak)
 
@@ -182,11 +182,11 @@ QUANTITY: dict[str, str] = {
     "memory": "heap_peak_mib",
     "latency": "stw_share",
 }
-"""The quantity whose gain an aim is judged by."""
+"""The quantity that shows the gain for an aim."""
 
 
 class Failed(NamedTuple):
-    """The test that a setting failed: later tests are closer to a change."""
+    """The test that a setting failed, ordered: a later one is closer to a change."""
 
     number: int
     reason: str
@@ -223,10 +223,10 @@ def failed_test(row: Row, present: Row, gain: Gain, aim: str) -> Failed | None:
 def rarer_or_smaller(
     rows: list[Row], present: Row, aim: str, target: float | None
 ) -> tuple[Row | None, str]:
-    """Returns the setting that makes GC clearly rarer, or the heap clearly smaller, or why none is.
+    """Returns a setting with clearly rarer GC or a clearly smaller heap, or why there is none.
 
     Args:
-        rows: the settings that fit.
+        rows: the settings that fit into the memory.
         present: the present setting.
         aim: what to optimise for.
         target: the GC CPU to reach, if it was given.
@@ -256,7 +256,7 @@ def rarer_or_smaller(
 def _rarer(
     rows: list[Row], present: Row, is_enough: Callable[[Row], bool]
 ) -> tuple[Row | None, str]:
-    """Returns the smallest heap that is enough, or else the one with the fewest cycles."""
+    """Returns the smallest heap that meets the target, else the setting with the fewest cycles."""
     fewer = [row for row in rows if row["gc_per_s"] <= FEWER * present["gc_per_s"]]
     if not fewer:
         return None, "no other setting that fits has clearly fewer cycles"

@@ -1,4 +1,4 @@
-"""What a log shows of its program, as the baseline of predictions, or why it allows none."""
+"""What a log shows of its program: the baseline of predictions, or why there is none."""
 
 from __future__ import annotations
 
@@ -50,16 +50,16 @@ UNSTEADY = 0.15
 """Relative variation of the live heap from cycle to cycle above which the load is not steady."""
 
 OWN_GAP = 0.25
-"""Logarithm of the difference between the replay of the log's own setting and the log."""
+"""Largest |ln| of the ratio between the log and a replay of its own setting."""
 
 DRIFT = 0.15
-"""Relative change of the live heap from the log's first to its last quarter that is mentioned."""
+"""Relative change of the live heap, first to last quarter of the log, that is mentioned."""
 
 OF_LEVEL = ("the live heap was ", "the live heap went ")
-"""How warnings begin that say which of several live heaps predictions are for."""
+"""Start of the warnings that name which of several live heaps predictions are for."""
 
 HIDDEN_STACKS_MIB = 64.0
-"""Stacks that ten to forty thousand goroutines may have beyond those that the log prints."""
+"""MiB of stacks that 10,000 to 40,000 goroutines may have, but that the log does not print."""
 
 DRIFT_MIB = 2.5
 """Smaller changes are within the rounding of the printed sizes."""
@@ -81,7 +81,7 @@ def baseline_of(analysis: Analysis, constants: Constants = CONSTANTS) -> Baselin
     highest = Highest.of(cycles)
     regimes = analysis.regimes_of(process)
     regime, changed = regimes[-1], len(regimes) > 1
-    # Under the setting of before, the same load has other goals and another number of cycles.
+    # Under the earlier setting, the same load had other goals and another number of cycles.
     is_last = pl.col("gc_num") > regime.first_gc if changed else pl.lit(value=True)
     if (eased := limit_eased(own)) is not None:
         is_last &= pl.col("start_s") > eased.until_s
@@ -92,12 +92,12 @@ def baseline_of(analysis: Analysis, constants: Constants = CONSTANTS) -> Baselin
         highest = Highest.of(cycles.filter(is_last))
     if changed or eased or move:
         cycles, own = cycles.filter(is_last), own.filter(is_last)
-    # To calculate it again would take as long as a quarter of the load.
+    # Computing it again would take as long as a quarter of the load.
     known = own[["effective_gogc", "counted_pauses"]]
     cycles = pl.concat([without(cycles, *known.columns), known], how="horizontal")
     cpus = None if own.is_empty() else own[-1]["cpus"][0]
     cycles = on_cpus(cycles, own)
-    # Of the pauses, as much counts as in the figures of the report.
+    # Count the same part of the pauses as the report does.
     pauses = pl.col("stw_sweep_term_cpu_ms", "stw_mark_term_cpu_ms")
     cycles = cycles.with_columns(pauses * pl.col("counted_pauses"))
     steady = unforced(since(cycles, DEFAULT.warm_up_s))
@@ -167,7 +167,7 @@ def baseline_of(analysis: Analysis, constants: Constants = CONSTANTS) -> Baselin
 
 
 def on_cpus(cycles: pl.DataFrame, enriched: pl.DataFrame) -> pl.DataFrame:
-    """Returns cycles with the CPU times for which they were on a CPU, if there are too few."""
+    """Returns cycles with CPU times limited to the CPUs, if there are fewer than GOMAXPROCS."""
     are_fewer = (enriched["cpus"] < enriched["procs"]).any()
     return cycles.with_columns(enriched[list(CPU_TIMES)]) if are_fewer else cycles
 
@@ -199,7 +199,7 @@ def _change_warning(regime: Regime | None, eased: Eased | None) -> Iterator[str]
 
 
 def _move_warning(move: Moved | None) -> Iterator[str]:
-    """Yields the two levels of the live heap, and which of them the predictions are for."""
+    """Yields the two levels of the live heap, and which one predictions are for."""
     if move is not None:
         holds = (
             "; if the larger heap can return, a GOMEMLIMIT has to hold it as well"
@@ -215,7 +215,7 @@ def _move_warning(move: Moved | None) -> Iterator[str]:
 
 
 def _setting_warning(regime: Regime, settings: Settings) -> Iterator[str]:
-    """Yields a warning if the goals leave open which setting the predictions start from."""
+    """Yields a warning if the heap goals do not show which setting predictions start from."""
     gogc = regime.gogc_pct
     if regime.set_by == "either" and settings.gogc is None and gogc is not None:
         unusual = ", an unusual value," if cost_of(gogc) > COMMON else ""
@@ -256,7 +256,7 @@ def _warnings(load: Load, model: Model, *, refused: bool, is_part: bool) -> Iter
 
 
 def _misfit(load: Load, model: Model) -> str | None:
-    """Returns the refusal if the model does not even describe the log that it starts from."""
+    """Returns the refusal if the model does not reproduce the log that it starts from."""
     times = load.gap_mib / model.own.gap
     if abs(math.log(times)) <= math.log(_MISFIT):
         return None
@@ -267,7 +267,7 @@ def _misfit(load: Load, model: Model) -> str | None:
 
 
 _MISFIT = 3.0
-"""Times the cycles of the log. Real programs that did not thrash are within 2.3 times."""
+"""Ratio to the cycles of the log. Programs that did not thrash stayed within 2.3."""
 
 
 def _version_warning(oldest: str | None) -> Iterator[str]:
@@ -280,7 +280,7 @@ _MODELED = (1, 10)
 
 
 def _stack_warning(model: Model, settings: Settings) -> Iterator[str]:
-    """Yields which stacks a limit counts, if the log leaves that open by much."""
+    """Yields how large the uncounted stacks may be, if the log leaves that wide open."""
     hidden = model.non_heap.hidden_stacks
     has_limit = model.now.limit or settings.value("container_limit_mib") is not None
     if has_limit and hidden >= HIDDEN_STACKS_MIB:
@@ -313,7 +313,7 @@ def _quota_warning(load: Load) -> Iterator[str]:
 
 
 def thrashing(*, least: float, largest: float) -> str:
-    """Returns the refusal for a program that thrashes, with the limit that it needs, in MiB.
+    """Returns the refusal for a thrashing program, with the limit in MiB that it needs.
 
     Args:
         least: the lowest limit that does not thrash.
@@ -326,7 +326,7 @@ def thrashing(*, least: float, largest: float) -> str:
 
 
 def _about_thrashing(baseline: Baseline) -> Baseline:
-    """Adds to the refusal or the warnings what a log with thrashing still shows."""
+    """Adds to the refusal or the warnings what a thrashing log still shows."""
     load = baseline.load
     assert load is not None
     most, least = baseline.live_max_mib or 0.0, baseline.least_limit_mib
@@ -349,7 +349,7 @@ def longest_calm_part(
 ) -> tuple[pl.DataFrame, bool]:
     """Returns the longest part without limit thrashing, and whether there was any thrashing.
 
-    Returns all cycles if none thrashed, or if too few did not. A program that thrashes allocates
+    Returns all cycles if none thrashed, or if too few were calm. A program that thrashes allocates
     less than it otherwise would, so its thrashing cycles do not predict other settings.
 
     Args:
@@ -370,7 +370,7 @@ def longest_calm_part(
     )
     in_episodes = marked["inside"].sum()
     if not in_episodes or (marked["inside"][0] and in_episodes < DEFAULT.min_cycles):
-        # The program thrashed under the setting before.
+        # The program thrashed under the earlier setting.
         return cycles, False
     longest = (
         marked.filter(~pl.col("inside"))
@@ -389,7 +389,7 @@ def longest_calm_part(
 
 
 def given_setting(settings: Settings) -> Setting:
-    """Returns the setting as far as it was given or found; GOGC is None if it is unknown."""
+    """Returns the setting as given or detected; GOGC is None if unknown."""
     gogc = settings.value("gogc")
     return Setting(
         float(gogc) if isinstance(gogc, int | float) else None,
@@ -399,7 +399,7 @@ def given_setting(settings: Settings) -> Setting:
 
 
 def present_setting(regime: Regime, settings: Settings) -> Setting:
-    """Returns the setting of a regime; a GOGC that a limit hides is the default, if it can be."""
+    """Returns the setting of a regime; a GOGC hidden by a limit is the default, if possible."""
     gogc, limit = regime.gogc_pct, regime.memory_limit_mib
     if gogc is None:
         gogc = DEFAULT_GOGC if (regime.gogc_pct_low or 0.0) <= DEFAULT_GOGC else math.inf

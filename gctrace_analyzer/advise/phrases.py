@@ -30,7 +30,7 @@ def present_row(advice: Advice) -> Row:
 
 
 def order(first: Row, advice: Advice) -> str:
-    """Returns what to set; where the evidence is thin, a test instead of an order."""
+    """Returns an order to set something, or a suggestion to test it where the evidence is thin."""
     setting = with_effects(first, advice)
     if first["confidence"] == "low":
         return f"Try {setting} with `gctrace-analyze measure`."
@@ -38,7 +38,7 @@ def order(first: Row, advice: Advice) -> str:
 
 
 def to_set(row: Row, predictor: Predictor) -> str:
-    """Returns the variables to set, without a GOGC that stays and is known only as a range."""
+    """Returns the variables to set, without an unchanged GOGC that is only known as a range."""
     setting = Setting.of(row)
     stays = setting.gogc == predictor.now.gogc and gogc_range(predictor.regime) is not None
     variables = str(setting)
@@ -46,7 +46,7 @@ def to_set(row: Row, predictor: Predictor) -> str:
 
 
 def with_effects(first: Row, advice: Advice) -> str:
-    """Returns a setting with what it does, as `GOGC=200 (GC CPU 4 % instead of 19 %, …)`."""
+    """Returns a setting with its effects, as `GOGC=200 (GC CPU 4 % instead of 19 %, …)`."""
     present = present_row(advice)
     room = ""
     larger = (first["heap_peak_mib"] or 0.0) > (present["heap_peak_mib"] or 0.0)
@@ -54,13 +54,13 @@ def with_effects(first: Row, advice: Advice) -> str:
         room = " if the container has room for it"
     effects = ", ".join(_effects(first, present, advice.measured_gc_cpu_share))
     if _changes_nothing(first, present):
-        # It is for another load, and the reason says for which.
+        # The prediction is for another load, which the reason names.
         effects = first["why"]
     return f"{to_set(first, advice.baseline)}{room} ({effects})"
 
 
 def _changes_nothing(first: Row, present: Row) -> bool:
-    """Returns whether GC CPU and heap peak of a setting are printed as those of the present one."""
+    """Returns whether GC CPU and peak heap are printed the same as for the present setting."""
     names = ("gc_cpu_with_idle_share", "heap_peak_mib")
     pairs = [(first[name], present[name]) for name in names]
     known = all(then is not None and now for then, now in pairs)
@@ -68,13 +68,13 @@ def _changes_nothing(first: Row, present: Row) -> bool:
 
 
 def _effects(first: Row, present: Row, whole: float | None) -> Iterator[str]:
-    """Yields what a setting changes; `whole` is the share of GC CPU that was measured."""
+    """Yields the effects of a setting; `whole` is the measured share of GC CPU."""
     if run_time := run_time_text(first, present):
         yield run_time
     # As in the table of the recommendation
     share, now = first["gc_cpu_with_idle_share"], present["gc_cpu_with_idle_share"]
     if share is not None and now:
-        # Next to the GC CPU of the whole log, without idle marking.
+        # It is shown next to the GC CPU of the whole log, without idle marking.
         is_one = whole is None or percent(now) == percent(whole)
         name = "GC CPU" if is_one else "GC CPU with idle"
         yield _instead(name, percent(share), percent(now))
@@ -91,19 +91,19 @@ def _instead(name: str, new: str, old: str) -> str:
 
 
 _SAME = 0.02
-"""Relative change of GC CPU. Less is far within every interval."""
+"""Relative change of GC CPU: less is well within every interval."""
 
 
 _COARSE = "the clock of the log is too coarse for"
 
 
 _MORE, _LEAST_PCT = 1.5, 5
-"""The share since the start is named with that of the log if it is this many times as high, and
-this many per cent: the log then is a calm part of the run."""
+"""The share since the start is printed next to the log's own if it is this many times as high and
+at least this many per cent. Then the log is a calm part of the run."""
 
 
 def worst_costs(analysis: Analysis) -> Iterator[str]:
-    """Yields what GC costs; of several processes, the one with most GC CPU, and its name."""
+    """Yields what GC costs: for several processes, in the one with most GC CPU, and its name."""
     own, coarse = analysis.summaries, analysis.too_coarse
     if len(analysis.tables["processes"]) < 2:
         printed = not_null(analysis.cycles["gc_cpu_since_start_pct"])
@@ -111,7 +111,7 @@ def worst_costs(analysis: Analysis) -> Iterator[str]:
         late_ms = longest_pause_after_start_up(analysis)
         yield from costs(analysis.summary, coarse, last, late_ms)
         return
-    # The share of a cycle that is alone is of its own time.
+    # The share of a single cycle refers to that cycle's own time.
     shares = {process: s.gc_cpu_share or 0.0 for process, s in own.items() if s.cycles != 1}
     pauses = {process: s.stw_max_ms or 0.0 for process, s in own.items()}
     first, second = (
@@ -128,7 +128,7 @@ def worst_costs(analysis: Analysis) -> Iterator[str]:
 
 
 def _gc_cpu(s: Summary, printed: int | None) -> str:
-    """Returns the GC CPU; the arguments are those of `costs`."""
+    """Returns the GC CPU as text; the arguments are those of `costs`."""
     ran = "the one cycle ran" if s.cycles == 1 else "its cycles ran"
     if s.is_of_single_cycles and printed is not None:
         return f"GC has taken {_since_start(printed)} ({gc_cpu_text(s)} while {ran})"
@@ -148,7 +148,7 @@ def _since_start(printed: int) -> str:
 
 
 def longest_pause_after_start_up(analysis: Analysis) -> float | None:
-    """Returns the longest pause in milliseconds after a start-up with a long one; else None."""
+    """Returns the longest pause (ms) after a start-up that has a longer one; else None."""
     if len(analysis.tables["processes"]) > 1:
         return None
     return after_start_up_ms(analysis.corrected, analysis.thresholds)
@@ -163,10 +163,10 @@ def costs(
     """Yields what GC costs, as far as it is known: CPU or frequency, and pauses.
 
     Args:
-        s: the figures of a process, or of all.
-        coarse: those that the clock of the log cannot show.
+        s: the figures of one process or of all.
+        coarse: the figures that the clock of the log cannot show.
         printed: the last percentage of GC CPU since the start that the log has.
-        late_ms: the longest pause after the start-up, if the longest of all is in it.
+        late_ms: the longest pause after the start-up, if the start-up has the longest of all.
     """
     if "gc_cpu" in coarse:
         yield f"{_COARSE} the CPU time of GC"
@@ -230,7 +230,7 @@ def first_words(analysis: Analysis, *, short: bool, idle: bool) -> str:
 
 
 def _may_be_costly(analysis: Analysis) -> bool:
-    """Returns whether a figure would be a problem if there were enough cycles to show one."""
+    """Returns whether a figure would be a problem, if only there were enough cycles to prove it."""
     s, t = analysis.summary, analysis.thresholds
     before = not_null(analysis.cycles["gc_cpu_since_start_pct"]).tail(1)
     was_costly = bool((before > 100 * t.gc_cpu_warn).any())
@@ -243,7 +243,7 @@ def _may_be_costly(analysis: Analysis) -> bool:
 
 
 def _no_problem_with(analysis: Analysis) -> str:
-    """Returns which problem the input would show; empty if it may hide any."""
+    """Returns the problem that this input would show; empty if it may hide any problem."""
     known = {
         "gc_cpu": ("GC CPU", analysis.summary.gc_cpu_share),
         "pauses": ("pauses", analysis.summary.stw_max_ms),

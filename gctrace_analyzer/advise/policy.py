@@ -1,8 +1,8 @@
 """The policy: which setting to recommend, from candidates ranked by an objective, or no change.
 
-What must not be recommended at all is decided in `turned_down`. What a replay predicts has a
-gain whose certainty was measured. What is scaled from metrics has none, so there the number of
-cycles decides: a change has to make GC clearly rarer, or the heap clearly smaller.
+`turned_down` decides which settings must not be recommended at all. For predictions from a replay,
+the certainty of a gain was measured. Predictions scaled from metrics have no certainty, so a change
+has to make GC clearly rarer, or the heap clearly smaller.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ if TYPE_CHECKING:
     from gctrace_analyzer.schema import Row
 
 LEAST_SAVED_MIB = 8.0
-"""A smaller heap that saves less is no alternative: a Go program has as much outside its heap."""
+"""MiB. A smaller heap must save at least this: a Go program has as much memory outside its heap."""
 
 TWICE = 2.0
 """How many times longer a setting must last to be worth a change."""
@@ -91,7 +91,7 @@ def recommend(
     The present setting is always among the rows.
     """
     present = _row(predictor, Candidate(predictor.now, "the present setting", ""), None)
-    # A given setting may be one that the log's Go version does not have.
+    # A given setting may not exist in the log's Go version.
     refused = predictor.refused or present["refused"]
     if refused:
         present |= {
@@ -108,13 +108,13 @@ def recommend(
     rows = [
         row
         for row in rows
-        # Who names a target knows what it may cost.
+        # Whoever names a target accepts its cost.
         if gc_cpu_target or not costs_too_much(row, present, predictor, aim)
     ]
     calm = [row for row in rows if not is_turned_down(row, predictor, squeezed=False)]
     if not calm and not fits(present, predictor):
         calm = [row for row in rows if not is_turned_down(row, predictor, squeezed=True)]
-    # GOGC has the same effect without a code change, so a ballast is listed, never advised.
+    # GOGC has the effect of a ballast without a code change, so a ballast is listed, never advised.
     scored = sorted(
         calm,
         key=lambda row: (
@@ -144,7 +144,7 @@ def recommend(
 def _best(
     scored: list[Row], present: Row, predictor: Predictor, aim: str, target: float | None
 ) -> tuple[Row | None, str]:
-    """Returns the setting that is worth changing to, or None and why there is none."""
+    """Returns the setting worth changing to, or None and the reason."""
     if predictor.load is None and present["thrash"] == "risk":
         return _off_the_limit(scored, predictor)
     if not scored:
@@ -153,7 +153,7 @@ def _best(
         return longer, ""
     present_fits = fits(present, predictor)
     if not present_fits or present["thrash"] == "certain":
-        # Where only the memory is wrong, GOGC stays if any setting with it fits.
+        # If only the memory is wrong, GOGC stays, as long as some setting with it fits.
         keeps_gogc = present_fits or (aim == "balanced" and target is None)
         best = (_first(scored, predictor) if keeps_gogc else None) or scored[0]
         if not present_fits:
@@ -184,7 +184,7 @@ def _best(
 def _gaining(
     scored: list[Row], present: Row, predictor: Predictor, aim: str, target: float | None
 ) -> tuple[Row | None, str]:
-    """Returns the setting that gains enough, or None and why none does."""
+    """Returns the setting that gains enough, or None and the reason."""
     if predictor.other_cause is not None and aim == "balanced" and target is None:
         return None, predictor.other_cause.first
     if predictor.endless and aim == "balanced" and target is None:
@@ -210,7 +210,7 @@ def _off_the_limit(scored: list[Row], predictor: Predictor) -> tuple[Row | None,
 
 
 def _none_fits(predictor: Predictor) -> str:
-    """Returns that every other setting is turned down, and what makes room if the limit is low."""
+    """Returns that every other setting is rejected, and what makes room under a low limit."""
     if predictor.endless:
         return "the live heap still grows at the end of the log, so later peaks are higher"
     if predictor.may_lack_memory and predictor.room_mib is None:
@@ -237,7 +237,7 @@ def _towards(best: Row, target: float | None) -> Row:
 
 
 def _to_target(best: Row, present: Row, target: float) -> tuple[Row | None, str]:
-    """Returns the setting if the present one is above the target of GC CPU, else why not."""
+    """Returns the setting if GC CPU is above its target now, else why no change is needed."""
     now = present["gc_cpu_share"]
     if now <= target:
         return None, f"GC CPU is {100 * now:.2g} %, within the target"
@@ -249,9 +249,9 @@ def _to_target(best: Row, present: Row, target: float) -> tuple[Row | None, str]
 def _worth_it(
     scored: list[Row], present: Row, predictor: Predictor, aim: str
 ) -> tuple[Row | None, str]:
-    """Returns the setting whose gain is certain and worth a change, or why none is.
+    """Returns the setting whose gain is certain and worth a change, or why there is none.
 
-    Among settings that are nearly as good as the best one, the one with the least memory.
+    Of the settings that are nearly as good as the best, it takes the one with the least memory.
     """
     usual = [row for row in scored if row["rule"] != "ballast"]
     if not usual:
@@ -279,7 +279,7 @@ def _worth_it(
 
 
 def _passing(rows: list[Row], failed: dict[int, Failed | None]) -> tuple[Row | None, str]:
-    """Returns the first setting that failed no test, or which came closest and what it failed."""
+    """Returns the first setting that passes all tests, or the closest one and its failed test."""
     tests = [(number, test) for number, test in failed.items() if test is not None]
     if len(tests) < len(rows):
         return next(rows[number] for number, test in failed.items() if test is None), ""
@@ -288,7 +288,7 @@ def _passing(rows: list[Row], failed: dict[int, Failed | None]) -> tuple[Row | N
 
 
 def _gain(row: Row) -> float:
-    """Returns what distinguishes settings that failed the same test: run time, or else CPU."""
+    """Returns the figure to compare settings that failed the same test: run time, or else CPU."""
     return float(row.get("gain_run_time_share") or row.get("gain_cores") or 0.0)
 
 
@@ -320,7 +320,7 @@ def _explain_no_change(present: Row, predictor: Predictor, reason: str) -> None:
         order = raising_to_least(predictor) or "raise its memory limit"
         present["why"] = f"no setting fits the container: {order}, or reduce the live heap"
         return
-    # Thrashing asks for a change, even if none is known.
+    # Thrashing calls for a change, even if no good one is known.
     is_change = present["thrash"] == "certain" or predictor.load is None
     present["why"] = (
         reason if present["thrash"] != "no" and is_change else f"no change: {reason}"
@@ -349,14 +349,14 @@ def _others(rows: list[Row], best: Row, present: Row) -> list[Row]:
 
 
 def _useful(rows: list[Row], present: Row, predictor: Predictor, aim: str) -> list[Row]:
-    """Returns the settings that serve the aim; all if the present setting cannot stay."""
+    """Returns the settings that serve the aim; all of them if the present one cannot stay."""
     if aim == "balanced" or present["thrash"] != "no" or not fits(present, predictor):
         return rows
     return [row for row in rows if cost(row, aim) < cost(present, aim)]
 
 
 def _add_risks(first: Row, present: Row, predictor: Predictor) -> None:
-    """Writes into the first row what remains risky: a leak, or a limit that is not set."""
+    """Writes the remaining risk into the first row: a leak, or a limit that is not set."""
     risks = [first["risk"]] if first["risk"] else []
     if predictor.growth_is_known:
         risks.append("the live heap grows, and no setting cures a leak")
@@ -386,14 +386,14 @@ def lasts_text(row: Row) -> str:
 
 
 def _guard(rows: list[Row], present: Row, predictor: Predictor) -> Row | None:
-    """Returns the present GOGC with a limit that does not change its goals, or None."""
+    """Returns the present GOGC with a limit that leaves its goals unchanged, or None."""
     if has_valid_limit(predictor) or predictor.room_mib is None:
         return None
     return without_effect(rows, predictor.now, present["goal_set_by"])
 
 
 def without_effect(rows: list[Row], now: Setting, goal_set_by: str | None) -> Row | None:
-    """Returns the first row with a limit that leaves GOGC and what sets the goals as they are."""
+    """Returns the first row whose limit changes neither GOGC nor what sets the goals."""
     same = (
         row
         for row in rows
@@ -406,7 +406,7 @@ def without_effect(rows: list[Row], now: Setting, goal_set_by: str | None) -> Ro
 
 
 def _row(predictor: Predictor, candidate: Candidate, present: Row | None) -> Row:
-    """Returns what a candidate would do; without `present`, it is the present setting itself."""
+    """Returns the predictions for a candidate; for the present setting, `present` is None."""
     outcome = predictor.at(candidate.setting)
     predicted = dict(outcome.row)
     gains = {} if present is None else predictor.gains(outcome, present)
@@ -440,7 +440,7 @@ _CPU = "gc_cpu_with_idle_share"
 
 
 def _step(predicted: Row, present: Row) -> str:
-    """Returns what a setting does to cycles and heap, in words."""
+    """Returns in words how a setting changes cycles and heap."""
     if predicted["gc_per_s"] is None or present["gc_per_s"] is None:
         return "a different cycle frequency"
     if predicted["gogc"] == present["gogc"] and (

@@ -38,8 +38,8 @@ class Highest:
     """The largest live heap of a process in MiB, start-up and forced cycles included.
 
     Attributes:
-        marked: as marked without bursts, which are garbage in the next cycle.
-        held: without what was allocated during marking, which a heap with less room holds as well.
+        marked: the marked heap without bursts, which are garbage in the next cycle.
+        held: the marked heap without allocation during marking: a heap with less room holds it too.
     """
 
     marked: float
@@ -47,14 +47,14 @@ class Highest:
 
     @classmethod
     def of(cls, cycles: pl.DataFrame) -> Highest | None:
-        """Returns that of the cycles of one process; None if they do not show it."""
+        """Returns the largest live heap of one process; None if its cycles do not show it."""
         known = complete(cycles, "heap_start_mib", "heap_end_mib", "heap_live_mib")
         if known.is_empty():
             return None
         marked = known["heap_live_mib"] - bursts_mib(known)
         held = with_held(known)["heap_live_mib"]
         most, least = (float(values.max() or 0) for values in (marked, held))  # type: ignore[arg-type]
-        # Sizes are truncated to MiB; a difference of them is not.
+        # Sizes are truncated to MiB; their difference is not.
         return cls(most + 0.5, max(least, 0.0))
 
 
@@ -75,13 +75,13 @@ class Baseline(Predictor):
         growth: the growth of the live heap, if it is significant.
         observed_s: how long the program was observed.
         model: the load, ready for predictions; None if there is no load.
-        heaviest: that of the whole log, for its peaks, if `load` is of a part.
+        heaviest: the model of the whole log, for its peaks, if `load` covers only a part.
         factors: factor on the width of the intervals, by quantity.
         evidence: other logs of the same program, at other settings.
-        other_cause: what to mend before GC CPU shows what another setting saves; None: nothing.
+        other_cause: a problem to fix first, because it hides the savings of settings; or None.
         may_lack_memory: whether it was killed because memory ran out, or for an unknown reason.
-        most_times: how many times the present GOGC a replay is valid for: any.
-        regime: what the heap goals show of the present setting; None without a load.
+        most_times: highest predictable GOGC, as a multiple of the present one: no bound.
+        regime: the present setting as the heap goals show it; None without a load.
         highest: the largest live heap of the process; None without a load.
     """
 
@@ -106,7 +106,7 @@ class Baseline(Predictor):
 
     @property
     def no_evidence(self) -> str | None:
-        """Why this log does not help to predict another log's program; None if it does."""
+        """Why this log cannot help to predict another log of the program; None if it can."""
         if self.load is None or self.refused:
             return self.refused
         either = self.regime is not None and self.regime.set_by == "either"
@@ -128,7 +128,7 @@ class Baseline(Predictor):
 
     @property
     def non_heap_mib(self) -> float:
-        """Non-heap memory that counts towards the limit, with all stacks that there may be."""
+        """Non-heap memory that counts towards the limit, with the most stacks that may exist."""
         if self.model is None:
             return self.non_heap or 0.0
         at_goal = self.model.non_heap.at(self.model.load.goal, self.now.ballast)
@@ -136,7 +136,7 @@ class Baseline(Predictor):
 
     @property
     def hidden_stacks_mib(self) -> float:  # type: ignore[override]
-        """What goroutine stacks may take beyond what is assumed."""
+        """Goroutine stacks that may exist beyond those assumed."""
         return 0.0 if self.model is None else self.model.non_heap.hidden_stacks
 
     @property
@@ -146,7 +146,7 @@ class Baseline(Predictor):
 
     @property
     def live_max_mib(self) -> float | None:
-        """The largest marked live heap of the process, also of its start-up."""
+        """The largest marked live heap of the process, including its start-up."""
         return None if self.highest is None else self.highest.marked
 
     @property
@@ -160,7 +160,7 @@ class Baseline(Predictor):
         return self.model is None or self.model.non_heap.is_measured
 
     def at(self, setting: Setting, horizon_s: float = 0.0) -> Outcome:
-        """Returns what a setting would do, now or at the horizon."""
+        """Returns the prediction for a setting, now or at the horizon."""
         return _outcome(self, setting, horizon_s)
 
     def gains(self, outcome: Outcome, present: Row) -> dict[str, Gain]:
@@ -174,7 +174,7 @@ class Baseline(Predictor):
         }
 
     def confidence(self, row: Row) -> str:
-        """Returns how reliable a prediction is: of few cycles, or far from the log, not very."""
+        """Returns how reliable a prediction is: less so with few cycles or distant settings."""
         return "low" if self.doubt(row) else "medium" if self.warnings else "high"
 
     def doubt(self, row: Row) -> str:
@@ -199,7 +199,7 @@ class Baseline(Predictor):
 
 
 def _outcome(baseline: Baseline, setting: Setting, horizon_s: float = 0.0) -> Outcome:
-    """Returns what one setting would do, now or at the horizon."""
+    """Returns the prediction for one setting, now or at the horizon."""
     predicted = _predicted(baseline, setting, horizon_s)
     if predicted.center is None:
         return predicted
@@ -216,7 +216,7 @@ def _outcome(baseline: Baseline, setting: Setting, horizon_s: float = 0.0) -> Ou
 
 
 def _predicted(baseline: Baseline, setting: Setting, horizon_s: float) -> Outcome:
-    """Returns what one setting would do, predicted from one log."""
+    """Returns the prediction for one setting from one log."""
     impossible = None if baseline.load is None else baseline.impossible(setting)
     refused = impossible or baseline.refused or _horizon_refusal(baseline, horizon_s)
     row = blank(
@@ -263,16 +263,16 @@ _PEAKS = ("heap_peak_mib_low", "heap_peak_mib", "heap_peak_mib_high")
 
 
 def _keep_possible(row: Row, baseline: Baseline, setting: Setting, center: Prediction) -> None:
-    """Takes the heap peak from the heaviest stretch, and narrows its interval to what is possible.
+    """Takes the heap peak from the heaviest stretch, and limits its interval to possible values.
 
-    The heap holds at least the largest live heap, and a limit that causes no thrashing holds. With
-    less room than now, less of what is marked was allocated during marking.
+    The heap is never smaller than the largest live heap, and a limit without thrashing is never
+    exceeded. With less room than now, a smaller part of the marked heap is new allocation.
     """
     assert baseline.measured is not None
     assert baseline.load is not None
     assert baseline.highest is not None
     if baseline.heaviest is not None:
-        # A peak is that of the heaviest stretch, wherever the other figures come from.
+        # The peak belongs to the heaviest stretch, wherever the other figures come from.
         peak = baseline.heaviest.predict(setting).heap_peak
         times = max(peak / max(row["heap_peak_mib"], 1e-9), 1.0)
         row |= {name: times * row[name] for name in _PEAKS}
@@ -285,7 +285,7 @@ def _keep_possible(row: Row, baseline: Baseline, setting: Setting, center: Predi
     row |= {name: max(row[name], held) for name in _PEAKS}
     if center.gap >= baseline.load.gap_mib:
         if not setting.limit:
-            # With more room, no peak is lower than the one that was measured, except for bursts.
+            # With more room, no peak is lower than the measured one, except for bursts.
             live = max(live, baseline.measured.calm_end_max + other_ballast)
         for name in ("heap_peak_mib", "heap_peak_mib_high"):
             row[name] = max(row[name], live)
@@ -294,13 +294,13 @@ def _keep_possible(row: Row, baseline: Baseline, setting: Setting, center: Predi
     if setting.limit and row["thrash"] == "no":
         high = row["heap_peak_mib_high"]
         row["heap_peak_mib_high"] = min(high, max(setting.limit, peak))
-        # What a burst allocates while marking runs may exceed it for a moment: only `high` has it.
+        # A burst during marking may exceed the limit for a moment: only `high` includes it.
         row["heap_peak_mib"] = min(peak, max(setting.limit - center.non_heap, held))
         row["heap_peak_mib_low"] = min(row["heap_peak_mib_low"], row["heap_peak_mib"])
 
 
 def _with_evidence(baseline: Baseline, own: Outcome, setting: Setting) -> None:
-    """Changes a row's predictions to the mean of those from several logs of the program.
+    """Replaces a row's predictions by the mean of the predictions from several logs.
 
     A log gets more weight the closer its setting is to the predicted one, measured in MiB allocated
     per cycle. The intervals do not get narrower, because the errors of the logs have common causes.
@@ -328,11 +328,11 @@ def _with_evidence(baseline: Baseline, own: Outcome, setting: Setting) -> None:
 
 
 FAR = 5.0
-"""Ratio of MiB allocated per cycle, now and then, beyond which few cycles say too little."""
+"""Ratio of MiB allocated per cycle, now and then, beyond which few cycles prove too little."""
 
 SAME_SETTING = 0.1
-"""What a log of the very setting is worth: its weight is 1 / this. A log at a distance of ×2 in MiB
-allocated per cycle has a sixth of it."""
+"""Added to each log's distance, so that a log of the same setting gets no infinite weight. A log at
+a distance of ×2 in MiB allocated per cycle has a sixth of its weight."""
 
 
 def _measured(baseline: Baseline) -> Row:
@@ -356,7 +356,7 @@ def _measured(baseline: Baseline) -> Row:
 def _alternatives(
     baseline: Baseline, setting: Setting, horizon_s: float
 ) -> tuple[Prediction, tuple[Prediction, ...]]:
-    """Returns the prediction, and those under other plausible assumptions."""
+    """Returns the prediction, followed by those under other plausible assumptions."""
     model = baseline.model
     assert model is not None
     grown_low, middle, grown_high = _grown_mib(baseline, horizon_s)
@@ -376,7 +376,7 @@ def _alternatives(
 
 
 def _holds_highest(baseline: Baseline, setting: Setting) -> bool:
-    """Returns whether a memory limit is above the largest live heap that was seen."""
+    """Returns whether a memory limit is above the largest observed live heap."""
     highest = baseline.highest
     return highest is None or not setting.limit or setting.limit > highest.held
 
@@ -393,7 +393,7 @@ def _thrash(center: Prediction, others: Sequence[Prediction], *, holds: bool) ->
 
 
 def _too_few(load: Load, center: Prediction) -> str | None:
-    """Returns why a log with few cycles says too little about a setting with many; else None."""
+    """Returns why few cycles prove too little for a setting with many cycles; else None."""
     if load.cycles >= FEW_CYCLES or center.gap * FAR >= load.gap_mib:
         return None
     return (
@@ -423,7 +423,7 @@ def _horizon_refusal(baseline: Baseline, horizon_s: float) -> str | None:
 def _grown_mib(baseline: Baseline, horizon_s: float) -> tuple[float, float, float]:
     """Returns the live heap's growth from the log's end until the horizon: low, middle, high.
 
-    The interval is that of the growth (95 %).
+    The interval covers the uncertainty of the growth (95 %).
     """
     growth = baseline.growth
     if growth is None or not horizon_s:
@@ -435,8 +435,8 @@ def _grown_mib(baseline: Baseline, horizon_s: float) -> tuple[float, float, floa
 def lasts(baseline: Baseline, setting: Setting) -> dict[str, float]:
     """Returns the hours until the growing live heap thrashes or fills the container.
 
-    Empty if the heap does not grow, if nothing bounds it, or if the log is too short. The
-    interval is that of the growth (95 %).
+    Empty if the heap does not grow, if nothing bounds it, or if the log is too short. The interval
+    covers the uncertainty of the growth (95 %).
     """
     growth = baseline.growth
     if growth is None or not baseline.growth_is_known:

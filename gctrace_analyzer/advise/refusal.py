@@ -26,9 +26,9 @@ ALWAYS_RUNNING = (
 STARVED = "the memory limit leaves too little room to show what GC costs with more of it"
 
 _TYPICAL_ALLOC, _TYPICAL_SPAN = 0.8, 0.1
-"""Shares of the allocation rate and of the time of the whole log. A time without thrashing with
-less is a start-up or a lull, as thrashing itself only lowers the rate. In real services, GC CPU
-predicted from 6 to 7 % of the time was 7 to 11 times too low."""
+"""Shares of the whole log's allocation rate and time. A calm range with less is a start-up or a
+lull, because thrashing only lowers the rate. In real services, GC CPU predicted from 6 to 7 % of
+the time was 7 to 11 times too low."""
 
 IMPOSSIBLE = "the log has values that no program can have"
 TOO_COARSE = "the clock of the log is too coarse for the CPU time of GC"
@@ -41,10 +41,10 @@ def why_no_load(cycles: pl.DataFrame, steady: pl.DataFrame) -> str:
 
     Args:
         cycles: those of the process.
-        steady: those of them that count for a load.
+        steady: the cycles among them that count for a load.
     """
     if not cycles["assist_cpu_ms"].count():
-        # A frame that someone made may have no times either, and then no format.
+        # A frame made by a caller may have no times either, and then has no format.
         if not cycles["start_s"].count() and cycles["format"].count():
             return "Go 1.4 and earlier print no CPU times"
         return "the cycles have no CPU times for marking"
@@ -57,7 +57,7 @@ def why_no_load(cycles: pl.DataFrame, steady: pl.DataFrame) -> str:
 
 
 def too_few(number: int, noun: str, since: str) -> str:
-    """Returns the refusal for too few cycles; `since` says in which time they were counted."""
+    """Returns the refusal for too few cycles; `since` names the time range of the count."""
     counted = f"only {number} {noun}{'s' * (number > 1)}" if number else f"no {noun}"
     least = f"at least {DEFAULT.min_cycles} are needed, 20 are better"
     return f"{' '.join(filter(None, (counted, since)))}; {least}"
@@ -158,7 +158,7 @@ def _contradiction(load: Load, now: Setting, *, inferred: bool) -> str | None:
 
 
 def state_gogc(fits: float | None) -> str:
-    """Returns what samples show of an unknown GOGC, and how to state it."""
+    """Returns what samples show about an unknown GOGC, and how to specify it."""
     if not fits:
         return "do not show it: specify it"
     return (

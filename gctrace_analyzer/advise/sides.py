@@ -1,4 +1,4 @@
-"""Two or more sets of runs compared, with what was predicted for the change between them."""
+"""Compares two or more sets of runs, with the predictions for the change between them."""
 
 from __future__ import annotations
 
@@ -46,22 +46,22 @@ if TYPE_CHECKING:
     from gctrace_analyzer.analysis.sites.profiled import Profiled
 
     Promised: TypeAlias = Callable[["Side", "Side"], tuple[Expectation, str | None]]
-    """Returns what was predicted for a side, as `expectation` does, from the one before."""
+    """Returns the prediction for a side from the one before, like `expectation`."""
 
 LEAST_LIVE_MIB = 20.0
 """Below this live heap, truncation to whole MiB alone changes the inferred GOGC."""
 
 MOST_PROCESSES = 20
-"""Processes. More of them in one log are the lives of a program in a crash loop."""
+"""Processes. A log with more shows the restarts of a program in a crash loop."""
 
 _CHANGED_GOGC, _OTHER_GOGC = "GC026", "GC027"
 """The findings that a program changed GOGC while it ran, and that GOGC is not as it was given."""
 
 _OF_ONE_LOAD = {"load", "unclear_load", "throughput", "live_heap", "forced_cycles", "drift"}
-"""Differences that say nothing of a log of benchmarks, each of which begins with forced cycles."""
+"""Differences that mean nothing in a log of benchmarks, which begin with forced cycles."""
 
 _OF_RATE = ("load", "unclear_load", "throughput")
-"""Differences of the allocation rate, which is no load if each run does the same work."""
+"""Differences in allocation rate, which is not a load if each run does the same work."""
 
 
 class Side:
@@ -76,7 +76,7 @@ class Side:
     Args:
         label: its name.
         runs: at least one.
-        may_be_empty: a run may have no cycle, because other figures are compared too.
+        may_be_empty: whether a run may have no cycle, because other figures are compared too.
 
     Raises:
         NoDataError: a run has neither a cycle nor a benchmark.
@@ -106,7 +106,7 @@ class Side:
         return [analysis for analysis in self.analyses if not analysis.has_figures]
 
     def require_figures(self) -> None:
-        """Raises an error if a run has nothing but benchmarks, and the other side none of them."""
+        """Raises an error if a run has nothing but benchmarks, and the other side has none."""
         for analysis in self._without_figures:
             raise NoDataError.other_benchmarks(_name_of(analysis))
 
@@ -117,7 +117,7 @@ class Side:
 
     @property
     def profiled(self) -> Profiled | None:
-        """The profiles of its first run that has some; None without any."""
+        """The profiles of its first run with profiles; None without any."""
         return next((own for run in self.analyses if (own := run.profiled)), None)
 
     @property
@@ -143,7 +143,7 @@ class Side:
 
     @property
     def baseline(self) -> Predictor:
-        """Where predictions from this side start from: its longest run."""
+        """The baseline of predictions from this side: its longest run."""
         return self.advices[self._longest].baseline
 
     @cached_property
@@ -153,7 +153,7 @@ class Side:
 
     @property
     def circumstances(self) -> Circumstances:
-        """The settings it ran under, as given or as the log shows them."""
+        """The settings of this side, as given or as the log shows them."""
         limit = self.baseline.settings.memory_limit_mib
         analysis = self.analyses[self._longest]
         version = analysis.settings.value("go_version")
@@ -177,7 +177,7 @@ class Side:
 
     @cached_property
     def gogc_levels(self) -> str | None:
-        """The values of GOGC if a program changed it while it ran: `100, then 400`; else None."""
+        """The values of GOGC if a program changed it while running: `100, then 400`; else None."""
         changed = next(
             (finding for finding in self.findings() if finding.id == _CHANGED_GOGC), None
         )
@@ -234,18 +234,18 @@ class Side:
 
     @property
     def load_is_given(self) -> bool:
-        """False if the program is surely CPU-bound: its allocation rate is then a result."""
+        """False if the program is certainly CPU-bound: its allocation rate is then a result."""
         return self.baseline.load is None or not self.baseline.load.is_surely_bound
 
     @property
     def has_fixed_rate(self) -> bool:
-        """Whether the log shows that the program keeps its allocation rate while marking runs."""
+        """Whether the log shows that the program allocates at the same rate during marking."""
         load = self.baseline.load
         return load is not None and load.shows_rate_in_mark and load.cpu_bound == 0
 
     @cached_property
     def after_start(self) -> list[Measured]:
-        """The figures of the runs without the start-up, as predictions count."""
+        """The figures of the runs without the start-up, as in predictions."""
         if self.by_metrics:
             return list(self.measured)
         late = (
@@ -273,11 +273,11 @@ class Pair:
         before: the baseline, with the analyses of its runs.
         after: the other side.
         changes: the change of each metric, by its name.
-        differences: other differences; those that make the comparison unfair come first.
-        no_expectation: why the change cannot be predicted; None if it was, or if the settings
-            are the same.
+        differences: differences other than the metrics; unfair comparisons come first.
+        no_expectation: why the change cannot be predicted; None if it was, or if settings are the
+            same.
         load_is_given: False if the program is CPU-bound: its allocation rate is then a result.
-        measurement: the rounds that its runs were made in, if they were made for this.
+        measurement: the rounds of its runs, if they were made for this comparison.
         benchmarks: the changes in each benchmark that both sides have, by its name.
     """
 
@@ -292,7 +292,7 @@ class Pair:
 
     @property
     def comparable(self) -> bool:
-        """Whether only the settings and the program itself can have caused the changes."""
+        """Whether only the settings and the program itself can explain the changes."""
         return not any(difference.kind == "incomparable" for difference in self.differences)
 
     @cached_property
@@ -318,8 +318,8 @@ def compare_sides(
 
     Args:
         sides: two or more.
-        measurement: the rounds that their runs were made in, if they were made for this.
-        promised: what was predicted for a side; by default, what is predicted from the baseline.
+        measurement: the rounds of the runs, if they were made for this comparison.
+        promised: the prediction for a side; by default, it is made from the baseline.
     """
     wanted = promised or _expectation
     return tuple(_compare_two(sides[0], side, measurement, wanted) for side in sides[1:])
@@ -329,14 +329,14 @@ def _compare_two(
     before: Side, after: Side, measurement: Measurement | None, promised: Promised
 ) -> Pair:
     given = before.load_is_given and after.load_is_given
-    # A few cycles may seem to allocate less while marking; the other side says otherwise.
+    # A few cycles may seem to allocate less during marking; the other side refutes that.
     given |= before.has_fixed_rate or after.has_fixed_rate
     paired = places = None
     if measurement is not None:
         places = measurement.both(after.label)
         runs = [(before.measured[one], after.measured[other]) for one, other in places]
         paired = Paired(runs, measurement.alpha)
-    # Runs of `measure` have their own times, and their work is the same by intention.
+    # Runs of `measure` have their own times, and do the same work on purpose.
     is_work = measurement is None and same_work(before.measured, after.measured)
     per_run = PER_RUN if is_work else ()
     changes = compare(
@@ -379,7 +379,7 @@ def _compare_two(
     of_rate = _OF_RATE if per_run else ("unclear_load",) if measurement else ()
     differing = tuple(one for one in differing if one.what not in of_rate)
     expected, no_expectation = promised(before, after)
-    # A memory limit that leaves too little room slows the program down by itself.
+    # A memory limit that is too tight slows the program down by itself.
     by_limit = before.by_limit or after.by_limit
     if expected and not by_limit and any(difference.what == "load" for difference in differing):
         expected, no_expectation = (
@@ -420,7 +420,7 @@ def _is_same(one: Analysis, other: Analysis) -> bool:
 
 
 def _with_promise(change: Change, ends: tuple[float | None, ...], after: Side) -> Change:
-    """Returns the change of a metric with what was promised, and what was measured of that."""
+    """Returns the change of a metric with its promised and its measured value."""
     low, high = (
         None if end is None or change.before is None else change.before + end
         for end in (change.delta_low, change.delta_high)
@@ -442,7 +442,7 @@ def sides_of(pairs: Sequence[Pair]) -> tuple[Side, ...]:
 def all_differences(pairs: Sequence[Pair]) -> tuple[Difference, ...]:
     """Returns the differences of all sides from the baseline; equal ones are merged.
 
-    Of several sides, settings are what is compared, and so are no differences.
+    With several sides, the settings are compared on purpose, so they are not differences.
     """
     if len(pairs) == 1:
         return pairs[0].differences

@@ -1,4 +1,4 @@
-"""Which process of a log the advice is for: the one that the verdict is about, if settings help.
+"""Which process of a log the advice is for: that of the verdict, if settings help.
 
 A log may have several processes: restarts of one program, or programs that share a stream. Advice
 for another process than the one with the problem would contradict the verdict.
@@ -45,16 +45,16 @@ CURED_BY_SETTINGS = frozenset(
         "GC045",
     ]
 )
-"""Findings that a higher GOGC or another memory limit makes better."""
+"""Findings that a higher GOGC or another memory limit improves."""
 
 GROWS = "GC021"
-"""The finding that the live heap grows: settings gain time."""
+"""The finding that the live heap grows: settings only gain time."""
 
 KILLED = "GC039"
 """The finding that a program was killed because memory ran out."""
 
 _MAY_BE_KILLED = "GC040"
-"""The finding that a program got SIGKILL, which does not prove that memory ran out."""
+"""The finding that a program got SIGKILL, which does not prove a lack of memory."""
 
 _TOO_MANY_PROCS = frozenset(["GC012", "GC013"])
 """Findings that GOMAXPROCS is above the CPUs or the quota."""
@@ -63,13 +63,13 @@ LONG_PAUSES = frozenset(["GC009", "GC010"])
 """The findings that a phase of pauses is long."""
 
 _STOPS = LONG_PAUSES | {"GC001", "GC043"}
-"""Findings that pauses may be the cause of, or that are the cause of long pauses."""
+"""Findings that long pauses may cause, or that cause long pauses."""
 
 
 def root_cause(findings: Iterable[Finding]) -> Finding | None:
-    """Returns the worst finding that no other one explains; None if nothing needs action.
+    """Returns the worst finding that no other finding explains; None if nothing needs action.
 
-    That a program was killed comes before what GC cost it.
+    A kill comes before the cost of GC.
     """
     own = [each for each in findings if each.needs_action and each.because_of is None]
     proven = (each for each in own if each.id == KILLED)
@@ -81,9 +81,9 @@ _NOT_IN_EFFECT = "GC027"
 
 
 def other_setting(root: Finding, findings: Iterable[Finding]) -> tuple[str, str]:
-    """Returns that a stated setting is not in effect, and what to check; before any other cause.
+    """Returns that a stated setting is not in effect, and what to check before any other cause.
 
-    Both are empty without such a finding in the process of the cause, or if it is the cause.
+    Both are empty if the process has no such finding, or if the finding is the root cause.
     """
     for each in findings:
         if each.id == _NOT_IN_EFFECT and each is not root and each.process == root.process:
@@ -92,11 +92,11 @@ def other_setting(root: Finding, findings: Iterable[Finding]) -> tuple[str, str]
 
 
 _MOST_OF_HEAP = 0.5
-"""Share of the heap in use. If more of it holds no objects, that is what the memory is."""
+"""Share of the heap in use. If a larger share holds no objects, that explains the memory."""
 
 
 def wasted_memory(findings: Iterable[Finding]) -> str:
-    """Returns how much of the heap in use holds no objects, if it is most of it; or nothing."""
+    """Returns how much of the heap in use holds no objects, if that is most of it; else nothing."""
     for finding in findings:
         if finding.id == "GC036" and finding.figures["wasted_share"] > _MOST_OF_HEAP:
             return finding.evidence
@@ -106,8 +106,7 @@ def wasted_memory(findings: Iterable[Finding]) -> str:
 def advised_process(analysis: Analysis) -> int | None:
     """Returns the process that the advice is for; None if there is no process.
 
-    It is the one with the most cycles, unless another one has the problem of the verdict, or was
-    killed.
+    It has the most cycles, unless another process has the problem of the verdict, or was killed.
     """
     longest = analysis.longest_process
     if len(analysis.tables["processes"]) < 2:
@@ -123,8 +122,8 @@ def advised_process(analysis: Analysis) -> int | None:
 def explained_kill(analysis: Analysis) -> PostMortem | None:
     """Returns the kill that the verdict explains.
 
-    Of several, it is the one that the cycles explain, or of which most is known of what was killed
-    most often.
+    Of several, it is a kill that the cycles explain, or else the best documented kill of the
+    program that was killed most often.
     """
     longest = analysis.longest_process
     proven = [death for death in analysis.post_mortems if death.proven]
@@ -151,11 +150,11 @@ def process_of_verdict(analysis: Analysis) -> int | None:
 
 @frozen
 class OtherCause:
-    """What makes GC CPU high besides GOGC and the memory limit.
+    """A cause of high GC CPU other than GOGC and the memory limit.
 
     Attributes:
         first: what to do first, or why.
-        is_long_pauses: whether it is the length of the pauses, which other work may cause.
+        is_long_pauses: whether the cause is long pauses, which other work on the machine may cause.
     """
 
     first: str
@@ -165,7 +164,7 @@ class OtherCause:
 def other_cause(analysis: Analysis, process: int | None) -> OtherCause | None:
     """Returns the cause of a high GC CPU that comes before GOGC and the memory limit, if any.
 
-    The verdict leads to it. Until it is mended, GC CPU does not show what another setting saves.
+    The verdict names it. Until it is fixed, GC CPU does not show what another setting saves.
     """
     root = root_cause(analysis.findings)
     if root is None or process is None or root.process not in (process, None):
@@ -194,9 +193,9 @@ def may_lack_memory(analysis: Analysis, process: int | None) -> bool:
 
 
 def unexplained_kill(analysis: Analysis, process: int | None) -> str | None:
-    """Returns why no setting can be advised if memory outside the Go heap led to an OOM kill.
+    """Returns why there is no advice on settings if memory outside the Go heap led to an OOM kill.
 
-    A larger heap would bring the next kill sooner, and a smaller one costs CPU for nothing.
+    A larger heap would bring the next kill sooner, and a smaller one would only cost CPU.
     """
     if process is None or analysis.settings_of(process).off_heap_mib is not None:
         return None
@@ -218,7 +217,7 @@ _FEWEST = 20
 """Cycles. With fewer, the size of a single cycle decides the rate of a part."""
 
 _OTHER_RATE = 2.0
-"""Ratio of the allocation rates in parts of the log. Above it, a mean stands for none of them."""
+"""Ratio of the allocation rates in parts of the log. Above it, a mean describes none of them."""
 
 
 def changing_load(own: pl.DataFrame) -> Iterator[str]:

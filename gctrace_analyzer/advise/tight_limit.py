@@ -13,14 +13,14 @@ if TYPE_CHECKING:
 
 
 def raising(predictor: Predictor, limit: float) -> str:
-    """Returns what to raise so that a limit in MiB fits: it, and that of the container."""
+    """Returns what to raise so that a limit in MiB fits: the limit, and perhaps the container's."""
     highest = highest_limit(predictor)
     if highest is None or limit <= highest:
         return f"raise GOMEMLIMIT to at least {limit:,.0f} MiB"
     room = math.ceil((limit + predictor.off_heap_mib) / HEADROOM)
     least, now = predictor.least_limit_mib, predictor.now.limit
     if least and least <= highest and (now or 0.0) < highest:
-        # Less than what gives the live heap room, and more than what makes it thrash.
+        # Less than the live heap needs as room, and more than the point where it thrashes.
         return (
             f"raise GOMEMLIMIT to {highest:,.0f} MiB, the most that fits the container, or better "
             f"to {limit:,.0f} MiB in a container of {room:,} MiB"
@@ -32,6 +32,6 @@ def raising(predictor: Predictor, limit: float) -> str:
 
 
 def raising_to_least(predictor: Predictor) -> str:
-    """Returns `raising` for a present limit that is too low for the live heap; empty for others."""
+    """Returns `raising` if the present limit is too low for the live heap; else an empty text."""
     now, least = predictor.now.limit, predictor.least_limit_mib
     return raising(predictor, roomy_limit(least)) if now and least and now < least else ""

@@ -1,4 +1,4 @@
-"""Where a candidate is turned down: it thrashes, does not fit, or costs more than its aim may."""
+"""Rejected candidates: they thrash, do not fit, or cost more than the aim allows."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ def is_turned_down(row: Row, predictor: Predictor, *, squeezed: bool) -> bool:
     """Returns whether a setting must not be recommended, whatever it gains.
 
     Args:
-        row: what it does.
-        predictor: what the program does now.
-        squeezed: whether it may carry the risk of thrashing, as nothing else fits.
+        row: the predictions for the setting.
+        predictor: the program as observed.
+        squeezed: whether a risk of thrashing is acceptable because nothing else fits.
     """
     squeezed = squeezed or row["rule"] == "squeezed"
     thrashes = row["thrash"] != "no" and not (squeezed and row["thrash"] == "risk")
@@ -43,23 +43,23 @@ def is_turned_down(row: Row, predictor: Predictor, *, squeezed: bool) -> bool:
     if not limit or least is None:
         return False
     if predictor.room_mib is None and limit != predictor.now.limit:
-        # Where no container bounds it, a new limit is not tight itself.
+        # A new limit without a container around it is not tight itself.
         return bool(limit < roomy_limit(least))
     # After thrashing, a limit must leave room for the largest live heap of the whole log.
     return bool(predictor.whole is not None and limit < least)
 
 
 MORE_PEAK_TIMES, MORE_PEAK_MIB = 2.0, 64.0
-"""Without a known ceiling: ratio to the present peak, and MiB above it, whichever is more."""
+"""Largest peak heap without a ceiling: ratio to the present peak, or MiB above it."""
 
 MORE_STOPPED = 1.25
-"""Ratio of the time in pauses and assists to the present one that less GC CPU is worth."""
+"""Ratio to the present time in pauses and assists that less GC CPU may cost."""
 
 
 def costs_too_much(row: Row, present: Row, predictor: Predictor, aim: str) -> bool:
-    """Returns whether a setting worsens what its aim does not ask for beyond a bound.
+    """Returns whether a setting worsens other figures than the aim's beyond a bound.
 
-    GC CPU for a smaller heap, latency for less CPU, and memory where nothing limits it.
+    These are GC CPU for a smaller heap, latency for less CPU, and memory without a limit.
     """
     if present["thrash"] != "no" or not fits(present, predictor):
         return False
@@ -84,7 +84,7 @@ def fits(row: Row, predictor: Predictor) -> bool:
     if room is None or row["heap_peak_mib_high"] is None:
         return True
     if row["memory_limit_mib"] and not row["now"]:
-        # The limit bounds the heap, even if the interval extends beyond it.
+        # The limit bounds the heap, even if the interval extends above it.
         return bool(row["fits"]) and row["memory_limit_mib"] <= DEFAULT.tight_limit_share * room
     other = row["memory_peak_mib"] - row["heap_peak_mib"]
     return bool(row["heap_peak_mib_high"] + other <= HEADROOM * room)

@@ -123,7 +123,7 @@ def _with_sites(result: Verdict, profiled: Profiled | None) -> str:
 
 
 def _with_present_setting(result: Verdict, analysis: Analysis, advice: Advice) -> Verdict:
-    """Returns the verdict with what GC costs now, if the only process changed its setting."""
+    """Returns the verdict with the present cost of GC, if the only process changed its setting."""
     later = [] if analysis.by_dumps else list(changes(analysis.only_regimes))
     last, text = later[-1] if later else (None, "")
     if last is None or last.first_gc is None or last.start_s is None:
@@ -144,7 +144,7 @@ def _with_present_setting(result: Verdict, analysis: Analysis, advice: Advice) -
 
 
 def _left_or(advice: Advice) -> str:
-    """Returns the advice on present settings under which there is no problem."""
+    """Returns the advice on present settings that have no problem."""
     first = _advised(advice)
     if too_large_for_container(advice):
         return _for_less_memory(advice)
@@ -191,7 +191,7 @@ def _on_findings(analysis: Analysis, advice: Advice) -> Verdict | None:
 
 
 def _growth(root: Finding, findings: tuple[Finding, ...], advice: Advice) -> tuple[str, str]:
-    """Returns what comes before GC's cost: another setting, a live heap that grows; what to do."""
+    """Returns what comes before the cost of GC (wrong setting, growing heap), and what to do."""
     (other, check), growth = other_setting(root, findings), advice.baseline.endless
     if growth is not None and root.id in CURED_BY_SETTINGS:
         for each in findings:
@@ -201,7 +201,7 @@ def _growth(root: Finding, findings: tuple[Finding, ...], advice: Advice) -> tup
 
 
 def _beside_pauses(root: Finding, analysis: Analysis, advice: Advice) -> Iterator[str]:
-    """Yields what else is known where long pauses lead: what GC costs, and that the heap grows."""
+    """Yields what else is known when long pauses lead: the cost of GC, and a growing heap."""
     if root.id in LONG_PAUSES:
         yield from (f" {cost}." for cost in [*worst_costs(analysis)][:1] if cost[:2] == "GC")
         load, cost = advice.baseline.load, analysis.summary.gc_cpu_share or 0.0
@@ -212,13 +212,13 @@ def _beside_pauses(root: Finding, analysis: Analysis, advice: Advice) -> Iterato
 
 
 def _of_several(root: Finding, analysis: Analysis) -> str:
-    """Returns which process has the problem, if there are several: others may have none."""
+    """Returns which of several processes has the problem; the others may have none."""
     several = len(analysis.tables["processes"]) > 1
     return f"Process {root.process}: " if several and root.process is not None else ""
 
 
 def root_causes(findings: tuple[Finding, ...]) -> dict[str, str]:
-    """Returns, for the id of each finding that another one explains, the id of its first cause."""
+    """Returns the first cause of each finding that another one explains, by its id."""
     return {
         finding.id: _root_of(finding, findings).id
         for finding in findings
@@ -293,7 +293,7 @@ def _busy(analysis: Analysis) -> Verdict | None:
 
 
 def _better_input(analysis: Analysis, refused: str, *, short: bool, idle: bool) -> str:
-    """Returns how to obtain an input that shows what GC costs; empty if this one does."""
+    """Returns how to obtain an input that shows the cost of GC; empty if this one does."""
     if idle:
         return "To see what GC costs, record a log under load."
     if analysis.summary.is_mostly_missing:
@@ -312,13 +312,13 @@ def _better_input(analysis: Analysis, refused: str, *, short: bool, idle: bool) 
 
 
 def _is_clear(s: Summary, t: Thresholds) -> bool:
-    """Returns whether GC costs so little that few cycles show it, over a time that is no start."""
+    """Returns whether even few cycles show that GC costs little, over more than a start-up."""
     enough = s.span_s is not None and s.span_s >= t.short_log_s
     return enough and s.gc_cpu_share is not None and s.gc_cpu_share < t.gc_cpu_little
 
 
 def _is_idle(analysis: Analysis) -> bool:
-    """Returns whether the input is of one program that does nothing."""
+    """Returns whether the input is from one program that does nothing."""
     idle = any(finding.id == _IDLE for finding in analysis.findings)
     return idle and len(analysis.tables["processes"]) == 1
 
@@ -352,16 +352,16 @@ _SETS_LIMIT = re.compile(r"Set GOMEMLIMIT=(\d+)MiB")
 
 
 def _after_death(death: PostMortem, advice: Advice, *, is_advised: bool) -> str:
-    """Returns what to do; `is_advised` is whether the settings are for what was killed."""
-    # Of a heap that grew, a setting that saves CPU is no help.
+    """Returns what to do; `is_advised` says whether the settings are for the killed program."""
+    # For a heap that grew, a setting that saves CPU does not help.
     first = _advised(advice) if is_advised and death.preventable != "for a while" else None
     limits = [match for step in death.advice if (match := _SETS_LIMIT.match(step))]
     advised = first["memory_limit_mib"] if first is not None else None
-    # The post-mortem knows what the memory outside the heap leaves.
+    # The post-mortem knows how much the memory outside the heap leaves.
     if first is not None and advised and limits and advised <= int(limits[0][1]):
         rest = [step for step in death.advice if not _SETS_LIMIT.match(step)]
         return " ".join([f"Set {with_effects(first, advice)}.", *rest])
-    # What to do at once; the post-mortem has the rest.
+    # What to do at once; the post-mortem has the other actions.
     return " ".join(death.advice) if death.live_mib is not None else "".join(death.advice[:1])
 
 
@@ -372,14 +372,14 @@ def _action(root: Finding, effects: list[Finding], advice: Advice) -> str:
     if root.id not in CURED_BY_SETTINGS or root.advice == EITHER:
         return root.advice
     is_limit = root.id in _OF_LIMIT
-    # No GOGC makes room under a limit.
+    # No GOGC makes room under a tight limit.
     if first is not None and not (
         is_limit and first["memory_limit_mib"] == advice.baseline.now.limit
     ):
         return order(first, advice)
     if is_limit:
         raised = _raise_limit(advice) or root.advice
-        # The recommendation says then that nothing needs to change.
+        # In that case the recommendation says that no change is needed.
         is_optional = (
             root.id == "GC015" and advice.is_available and not too_large_for_container(advice)
         )
@@ -399,7 +399,7 @@ def _action(root: Finding, effects: list[Finding], advice: Advice) -> str:
 
 
 def _with_less_gc_cpu(advice: Advice) -> Row | None:
-    """Returns a listed setting that takes less GC CPU with its whole interval, if there is one."""
+    """Returns a listed setting whose whole interval of GC CPU is below the present, if any."""
     names = ("gogc", "gc_cpu_with_idle_share")
     gogc, gc_cpu = (pl.lit(present_row(advice)[name], pl.Float64) for name in names)
     higher = (pl.col("gogc") > gogc) & (pl.col("ballast_mib") == 0)
@@ -419,7 +419,7 @@ def _about_leak(root: Finding, first: Row | None, advice: Advice, *, thrashes: b
 
 
 def _raise_limit(advice: Advice) -> str:
-    """Returns the advice to raise a limit that is too low; empty if it is not known how far."""
+    """Returns the advice to raise a limit that is too low; empty if the size needed is unknown."""
     predictor, limit, needed = advice.baseline, advice.higher_limit_mib, advice.needed_limit_mib
     if limit is None or needed is None:
         return ""
@@ -438,7 +438,7 @@ def _advised(advice: Advice) -> Row | None:
 
 
 _LATE_SHARE = 0.1
-"""Share of the log's time. What begins earlier, or in its first two cycles, was there before."""
+"""Share of the log's time. A problem that begins earlier, or in the first two cycles, is older."""
 
 
 def _began_late(root: Finding, analysis: Analysis) -> bool:

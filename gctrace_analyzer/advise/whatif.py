@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 class Present(Enum):
-    """The default of an argument that keeps the present setting."""
+    """The default of an argument, which keeps the present setting."""
 
     PRESENT = "the present setting"
 
@@ -61,7 +61,7 @@ def parse_settings(
 
 
 def _numbers(value: GogcValue, what: str) -> list[float | None]:
-    """Returns one value, or those of a range: its ends, and two digits each in equal ratios."""
+    """Returns one value, or a range: its ends and two-digit values in equal ratios."""
     if isinstance(value, str) and (ends := re.fullmatch(r"(\w+)-(\w+)", value.strip())):
         raise BadSettingError(what, value, "a range with two dots", "..".join(ends.groups()))
     if not isinstance(value, str) or ".." not in value:
@@ -106,12 +106,12 @@ def grid(
 
 
 LESS_ERROR = 0.25
-"""Of functions of two programs with a fifth of the allocation or more, what their removal saved was
-within this share of the prediction (median of five runs a side, docs/predictions.md)."""
+"""Largest error of the predicted saving when functions with a fifth of the allocation were removed
+from two programs (median of five runs a side, docs/predictions.md)."""
 
 
 def saved_by_less(rows: pl.DataFrame) -> Iterator[tuple[Setting, tuple[float, float, float]]]:
-    """Yields the cores of GC that less allocation saves under each setting: low, middle, high.
+    """Yields the GC cores that less allocation saves under each setting: low, middle, high.
 
     Args:
         rows: `schema.WHATIF`, each setting with the present allocation and with less.
@@ -140,10 +140,10 @@ def trade_off(predictor: Predictor, like: Setting) -> pl.DataFrame:
 
 
 def agree(rows: list[Row]) -> None:
-    """Makes rows agree: all else equal, more GOGC never has a smaller heap than less GOGC.
+    """Makes rows consistent: all else equal, a higher GOGC never has a smaller heap.
 
-    The replays of neighbouring settings differ by a little noise. The present setting's row is
-    measured, so the others are brought in line with it.
+    Replays of neighbouring settings differ by a little noise. The row of the present setting is
+    measured, so the others are adjusted to it.
     """
     places: dict[tuple[float | None, ...], list[Row]] = {}
     for row in rows:
@@ -163,7 +163,7 @@ def agree(rows: list[Row]) -> None:
 
 def is_measured(row: Row) -> bool:
     """Returns whether a row shows the present setting, which is measured, not predicted."""
-    # What is possible may leave a predicted peak one value, but not the frequency too.
+    # The possible range may fix a predicted peak to one value, but never the frequency.
     ends = [
         (row.get(f"{name}_low"), row.get(f"{name}_high"))
         for name in ("heap_peak_mib", "gc_per_s")
@@ -172,7 +172,7 @@ def is_measured(row: Row) -> bool:
 
 
 def _rise(group: list[Row], least: float, most: float = math.inf) -> None:
-    """Lets the heap peaks of a group rise from row to row, within two bounds."""
+    """Raises the heap peaks of a group so that they rise from row to row, within two bounds."""
     for row in group:
         peak = min(max(row["heap_peak_mib"], least), most)
         row["memory_peak_mib"] += peak - row["heap_peak_mib"]

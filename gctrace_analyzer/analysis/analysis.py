@@ -50,14 +50,13 @@ if TYPE_CHECKING:
 WORST_CYCLES, TREND_POINTS = 5, 10
 
 _MOST_CYCLES = 0.8
-"""Share of all cycles. The trend of a process with less is not that of the whole."""
+"""Share of all cycles. The trend of a process with a smaller share does not show the whole."""
 
 
 class Analysis:
     """The tables and figures derived from a log.
 
-    Everything that shows a run takes its numbers from here. Nothing is computed until it is asked
-    for, and nothing twice.
+    Every report takes its numbers from here. Each is computed once, when it is first used.
     """
 
     def __init__(
@@ -83,7 +82,7 @@ class Analysis:
 
     @cached_property
     def cycles(self) -> pl.DataFrame:
-        """The cycles as printed (`schema.CYCLES`); queries would join the pieces that were read."""
+        """The cycles as printed (`schema.CYCLES`), in one piece to spare queries the joining."""
         self.log.tables["cycles"] = compact(self.log.tables["cycles"].rechunk())
         return self.log.tables["cycles"]
 
@@ -98,7 +97,7 @@ class Analysis:
         return known.known(self._given, self.log.tables, self.log.all_processes)
 
     def settings_of(self, process: int) -> Settings:
-        """Returns the settings of one process; those of the log are of the longest one."""
+        """Returns the settings of one process; those of the log belong to the longest process."""
         if process == self.longest_process:
             return self.settings
         names = ("processes", "cycles", "memstats")
@@ -107,7 +106,7 @@ class Analysis:
 
     @cached_property
     def dumps(self) -> Dumps:
-        """What follows from MemStats dumps and metrics; only loaded for logs that have any."""
+        """Results from MemStats dumps and metrics; loaded only for logs that have any."""
         from gctrace_analyzer.analysis.metrics.dumps import Dumps
 
         return Dumps(self.log, self.settings, self.thresholds)
@@ -119,7 +118,7 @@ class Analysis:
 
     @property
     def has_figures(self) -> bool:
-        """Whether figures over time can be shown: from cycles, or between dumps."""
+        """Whether the log has figures over time: from cycles, or between dumps."""
         return self.by_dumps or not self.cycles.is_empty()
 
     @property
@@ -128,7 +127,7 @@ class Analysis:
 
     @cached_property
     def overlap(self) -> Overlap | None:
-        """The cycles that both gctrace and metrics of the longest process have, if any."""
+        """The cycles of the longest process that both gctrace and metrics have, if any."""
         process = self.longest_process
         if process is None or self.cycles.is_empty() or not self._dumps_are_enough:
             return None
@@ -155,12 +154,12 @@ class Analysis:
 
     @cached_property
     def _goals(self) -> tuple[Mapping[int | None, tuple[Regime, ...]], pl.Series]:
-        """The settings of each process, and what set each goal."""
+        """The settings of each process, and what set each heap goal."""
         return goals_of(self.cycles, self.log.tables, self._given, self.settings_of)
 
     @cached_property
     def regimes(self) -> pl.DataFrame:
-        """The settings that each process ran under, and from when to when (`schema.REGIMES`)."""
+        """The settings of each process over time (`schema.REGIMES`)."""
         return as_table(self._regimes)
 
     @property
@@ -168,12 +167,12 @@ class Analysis:
         return self.dumps.regimes if self.by_dumps else self._goals[0]
 
     def regimes_of(self, process: int | None) -> tuple[Regime, ...]:
-        """Returns the settings of one process in the order of time; none without cycles."""
+        """Returns the settings of one process in order of time; empty without cycles."""
         return self._regimes.get(process, ())
 
     @property
     def only_regimes(self) -> tuple[Regime, ...]:
-        """The settings of the only process in the order of time; none of several."""
+        """The settings of the only process in order of time; empty for several processes."""
         are_several = len(self.tables["processes"]) > 1
         return () if are_several else self.regimes_of(self.longest_process)
 
@@ -188,11 +187,11 @@ class Analysis:
 
     @cached_property
     def corrected(self) -> pl.DataFrame:
-        """The cycles of `durations`, with `cpus` and CPU times of no more CPUs than there are."""
+        """The cycles of `durations` with `cpus`, their CPU times limited to the real CPUs."""
         limit = self.settings.value("cpu_limit")
         if not is_long(self.cycles):
             return on_real_cpus(self.durations, limit)
-        _ = self._fills  # and before them the goals, which take most memory to find
+        _ = self._fills  # The goals come first: finding them takes the most memory.
         return compact(on_real_cpus(vars(self).pop("durations"), limit))
 
     @cached_property
@@ -218,7 +217,7 @@ class Analysis:
 
     @cached_property
     def active_ranges(self) -> pl.DataFrame:
-        """When the states of the episodes lasted: `process kind severity start_s end_s`."""
+        """The time ranges of each state in the episodes: `process kind severity start_s end_s`."""
         return episodes_of.active_ranges(self._found_episodes)
 
     @cached_property
@@ -245,7 +244,7 @@ class Analysis:
 
     @cached_property
     def service_levels(self) -> tuple[ServiceLevel, ...]:
-        """How far each service level that the caller gave was kept."""
+        """How well the log keeps each service level that the caller gave."""
         if not self.promised:
             return ()
         from gctrace_analyzer.analysis.checks import service_levels
@@ -281,7 +280,7 @@ class Analysis:
         return mmu.mmu(self.corrected)
 
     def mmu_of(self, process: int | None) -> pl.DataFrame:
-        """Returns the rows of `mmu` of one process; of a crash loop, no other is ever shown."""
+        """Returns the rows of `mmu` for one process: in a crash loop, no other is ever shown."""
         if process is None:
             return schema.empty("mmu")
         if len(self.log.tables["processes"]) == 1:
@@ -300,7 +299,7 @@ class Analysis:
     def trend(self) -> pl.DataFrame:
         """Ten equal windows over the process with the most cycles (`schema.WINDOWS`).
 
-        Empty if other processes have many of the cycles: the figures are of all of them.
+        Empty if other processes have many of the cycles, because the figures include all of them.
         """
         if self.longest_process is None or self.spans.is_empty():
             return schema.empty("windows")
@@ -331,22 +330,22 @@ class Analysis:
 
     @cached_property
     def figures(self) -> Summary:
-        """The figures of the whole log; with one dump of each process, those since its start."""
+        """The figures of the whole log, or since the start if each process has one dump."""
         return (None if self.has_figures else self.dumps.summary_since_start) or self.summary
 
     @property
     def ignored_version(self) -> str | None:
-        """A sentence if the Go version that was given cannot be that of the log, else None."""
+        """A sentence if the given Go version cannot have written this log, else None."""
         return known.contradicted_version(self._given, self.log.tables["processes"])
 
     @cached_property
     def per_process(self) -> tuple[tuple[schema.Row, Summary], ...]:
-        """Each row of the processes table with the figures of that process alone."""
+        """Each row of the processes table with the figures of that process."""
         rows = self.log.tables["processes"].iter_rows(named=True)
         return tuple((row, self.summary_of(row["process"])) for row in rows)
 
     def summary_of(self, process: int) -> Summary:
-        """Returns the figures of one process; of a crash loop, only some are ever needed."""
+        """Returns the figures of one process; in a crash loop, few processes are ever needed."""
         processes = self.log.tables["processes"]
         if len(processes) == 1:
             return self.summary
@@ -365,7 +364,7 @@ class Analysis:
 
     @cached_property
     def summaries(self) -> dict[int, Summary]:
-        """The figures of each process that findings and episodes are of, in the log's order."""
+        """The figures of each process with findings and episodes, in the log's order."""
         processes = self.log.tables["processes"]
         if not self.by_dumps:
             processes = diagnosed(processes, self.thresholds)
@@ -383,17 +382,17 @@ class Analysis:
 
     @cached_property
     def _points(self) -> pl.DataFrame:
-        """What rules and trends look at: the cycles, or the intervals in the same columns."""
+        """The input of rules and trends: cycles, or intervals with the same columns."""
         return self.dumps.points(self.enriched.clear()) if self.by_dumps else self.enriched
 
     @property
     def go_versions(self) -> str | None:
-        """The Go versions that print lines of these formats, such as `go1.18+`."""
+        """The Go versions that print these line formats, such as `go1.18+`."""
         return known.versions(self.tables["processes"].iter_rows(named=True))
 
     @cached_property
     def goal_set_by(self) -> dict[str, int]:
-        """How many cycles' heap goals were set by GOGC, the memory limit or the minimum."""
+        """How many heap goals were set by GOGC, by the memory limit and by the minimum."""
         return setters.goal_setters(self.enriched)
 
     @cached_property
@@ -458,7 +457,7 @@ class Analysis:
         """An explanation of every process killed for memory."""
         tables = {**self.tables, "container_states": self.log.container_reports}
         if all(tables[name].is_empty() for name in schema.REPORTS_OF_DEATHS):
-            return ()  # most logs report no death, and need not load what explains one
+            return ()  # Most logs report no death, and need not load the modules that explain one.
         from gctrace_analyzer.analysis.postmortem.post_mortems import post_mortems
 
         deaths = post_mortems(
@@ -477,7 +476,7 @@ class Analysis:
 
     @cached_property
     def profiled(self) -> Profiled | None:
-        """What the profiles of the input say; None without one."""
+        """The results from profiles in the input; None without a profile."""
         if not self.log.profiles:
             return None
         from gctrace_analyzer.analysis.sites.profiled import Profiled

@@ -213,10 +213,10 @@ Condition = FigureCondition | ChangeCondition | FindingCondition | VerdictCondit
 
 
 def known_of(checks: Sequence[Check]) -> list[Check]:
-    """Returns one condition checked in several benchmarks.
+    """Returns one condition that was checked in several benchmarks.
 
-    One that is unknown in some is no failure of the others: a benchmark that allocates nothing has
-    no cycles, and so no figures of them.
+    A condition that is unknown in some benchmarks does not fail in the others: a benchmark that
+    allocates nothing has no cycles, and so no figures.
     """
     if all(check.held is None for check in checks):
         return list(checks)
@@ -297,7 +297,7 @@ def _bad_condition(text: str, expected: str, suggestion: str | None = None) -> B
 def _require_known(figure: str, figures: Sequence[str]) -> None:
     if figure in figures:
         return
-    # "max_pause" is like no name, but a figure or its description has these words.
+    # "max_pause" matches no name, but the words are in a name or its description.
     texts = {column.name: f"{column.name} {column.described}" for column in schema.SUMMARY}
     words = figure.lower().split("_")
     hits = {name: sum(word in texts.get(name, name) for word in words) for name in figures}
@@ -319,7 +319,7 @@ def _is_share(figure: str) -> bool:
 
 
 def _is_beyond_shares(figure: str, comparison: str, limit: float) -> bool:
-    """Returns whether no share, and no change of one, lies on the other side of the limit.
+    """Returns whether a limit can never be crossed by a share or by its change.
 
     A check with such a limit would pass or fail for ever: 10 was meant as 10 %.
     """
@@ -328,7 +328,7 @@ def _is_beyond_shares(figure: str, comparison: str, limit: float) -> bool:
 
 
 def _limit(text: str, figure: str, number: str, unit: str) -> float:
-    """Returns the limit in the unit of the figure, which its name ends with."""
+    """Returns the limit in the unit that the name of the figure ends with."""
     if not unit:
         return float(number)
     if unit in ("%", "pp") and _is_share(figure):
@@ -343,7 +343,7 @@ def _limit(text: str, figure: str, number: str, unit: str) -> float:
 
 
 WINDOW_S = 10.0
-"""GC CPU is compared in windows of this length."""
+"""Length of the windows in which GC CPU is compared."""
 
 
 @frozen

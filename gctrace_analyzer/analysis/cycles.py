@@ -42,17 +42,16 @@ NEEDED = tuple(
     if column.name
     not in ("logged_at", "wall_time", "leak_check", "source", "line_no", "repaired")
 )
-"""Columns of `schema.CYCLES` that the derived columns are made from."""
+"""Columns of `schema.CYCLES` that the derived columns need."""
 
 _CACHED_MIB_PER_P = 0.1
-"""MiB that the span cache of a processor has taken from the heap but not yet handed out to the
-program: about twenty half-used spans.
+"""MiB in a processor's span cache that the program did not get yet: some twenty half-used spans.
 
 Our heuristic: 160 measured runs on two processors had 0.1 to 0.4 MiB per cycle.
 """
 
 _CACHED_MAX_SHARE = 0.08
-"""Upper bound of what these caches hold, as a share of what a cycle allocates. It is needed
+"""Upper bound of the memory in these caches, as a share of the allocation per cycle. It is needed
 because the cache of an idle processor is empty."""
 
 
@@ -77,10 +76,10 @@ def elapsed_s(within: Within = each_process) -> pl.Expr:
 
 
 def is_of_unknown_time(within: Within = each_process) -> pl.Expr:
-    """Returns whether it is unknown since when a cycle's costs are: the first of a late log.
+    """Returns whether the time of a cycle's costs is unknown: the first cycle of a late log.
 
-    The sums of a log have them, although its time begins with that cycle, so that shares of a few
-    cycles are too high; their lower bounds leave them out.
+    The sums of a log include these costs, although its time begins with that cycle. Shares of a few
+    cycles are therefore too high; their lower bounds leave the costs out.
     """
     is_first = within(pl.col("end_s").shift()).is_null() & (within(pl.len()) > 1)
     return is_first & (pl.col("gc_num") != 1)
@@ -89,17 +88,15 @@ def is_of_unknown_time(within: Within = each_process) -> pl.Expr:
 def share_of_cpu(spent_ms: pl.Expr, cpus: pl.Expr, elapsed_s: pl.Expr) -> pl.Expr:
     """Returns the share of all CPU that a single cycle took since the one before, at most 1.
 
-    Null for the first cycle of a log that starts later than its process: when the cycle before
-    ended is unknown.
+    Null for the first cycle of a late log: the end of the cycle before is unknown.
 
-    Two things would put the share of a short cycle above all there is. The start of a cycle is
-    printed in whole milliseconds, so that less time than the cycle itself took can seem to have
-    passed since the one before: at least the duration of the cycle counts. And an assist that
-    a pause interrupts counts the pause, which counts for itself already.
+    For two reasons, the share of a short cycle could exceed 100 %. First, start times are in whole
+    milliseconds, so the time since the last cycle may seem shorter than the cycle itself: at least
+    its own duration counts. Second, an assist that a pause interrupts counts the pause again.
 
     Args:
         spent_ms: the CPU time.
-        cpus: the CPUs there are.
+        cpus: the number of CPUs.
         elapsed_s: what `elapsed_s` returns.
 
     Source: gcAssistAlloc in runtime/mgcmark.go takes the time by the clock.
@@ -108,15 +105,15 @@ def share_of_cpu(spent_ms: pl.Expr, cpus: pl.Expr, elapsed_s: pl.Expr) -> pl.Exp
 
 
 def capacity_s(cpus: pl.Expr, elapsed_s: pl.Expr, within: Within = each_process) -> pl.Expr:
-    """Returns the CPU time of which `share_of_cpu` is a share; the arguments are the same."""
+    """Returns the CPU time that `share_of_cpu` divides by; the arguments are the same."""
     own_s = pl.max_horizontal(elapsed_s, wall_ms() / 1000)
-    # A cycle before it, of the same process: quicker than to look for the first of each.
+    # Whether an earlier cycle has the same process: faster than searching each first cycle.
     is_later = (pl.col("gc_num") == 1) | within(pl.col("gc_num").shift()).is_not_null()
     return cpus * pl.when(elapsed_s.is_not_null() & is_later).then(own_s)
 
 
 def share_of_capacity(spent_ms: pl.Expr, capacity_s: pl.Expr) -> pl.Expr:
-    """Returns what `share_of_cpu` does, if a column has the capacity already."""
+    """Returns the same as `share_of_cpu`, from a column that has the capacity already."""
     return ratio(spent_ms / 1000, capacity_s).clip(upper_bound=1.0)
 
 
@@ -152,10 +149,9 @@ def roots_before(
 def gogc_of_goal(live: pl.Expr, stacks: pl.Expr, globals_: pl.Expr) -> pl.Expr:
     """Returns the GOGC that would have set this goal, given the sizes of the cycle before.
 
-    From Go 1.18 on stacks and globals count as well. The printed sizes are truncated to whole
-    MiB, so the middle of the range is used; the remaining error is at most
-    100 × (1 + GOGC/100) / (live heap in MiB) percentage points. Of a goal that a large allocation
-    raised, it means nothing.
+    From Go 1.18 on stacks and globals count as well. The printed sizes are truncated to whole MiB,
+    so the middle of the range is used; the remaining error is at most 100 × (1 + GOGC/100) / (live
+    heap in MiB) percentage points. It means nothing for a goal that a large allocation raised.
 
     Source: gcControllerState.commit, runtime/mgcpacer.go.
     """
@@ -188,10 +184,9 @@ def alloc_before_mib(
 ) -> pl.Expr:
     """Returns what was allocated from the end of the previous cycle to the start of this one.
 
-    Null where a line is missing; cycle 1 counts from the start of the process. The runtime
-    counts a span as allocated when a processor takes it, so the heap at a cycle's start is
-    somewhat larger than what was handed out (mcache.refill, runtime/mcache.go); this is
-    subtracted.
+    Null where a line is missing; cycle 1 counts from the start of the process. The runtime counts a
+    span as allocated when a processor takes it. So the heap at a cycle's start is somewhat larger
+    than the memory in use (mcache.refill, runtime/mcache.go); this is subtracted.
 
     Args:
         live_before: the live heap of the cycle before, if a column has it already.
@@ -200,7 +195,7 @@ def alloc_before_mib(
     timed = pl.col("start_s").is_not_null()
     first = pl.when(pl.col("gc_num") == 1).then("heap_start_mib")
     live = before("heap_live_mib", within) if live_before is None else live_before
-    # Sizes are truncated; what Go 1.5 prints as live may be more than there is at the next start.
+    # Sizes are truncated; Go 1.5 may print more live heap than exists at the next start.
     grown = (pl.col("heap_start_mib") - live).clip(-1).fill_null(first)
     cached = pl.min_horizontal(
         _CACHED_MIB_PER_P * pl.col("procs"),
@@ -210,10 +205,10 @@ def alloc_before_mib(
 
 
 def counted_alloc_mib(between: pl.Expr) -> pl.Expr:
-    """Returns what each cycle allocated if `elapsed_s` is the time for it; null otherwise.
+    """Returns what each cycle allocated if `elapsed_s` is the matching time; null otherwise.
 
     Args:
-        between: what was allocated between the cycle before and this one.
+        between: the allocation between the cycle before and this one.
     """
     return pl.when(between.is_not_null()).then(between + alloc_while_marking_mib().fill_null(0))
 
@@ -221,7 +216,7 @@ def counted_alloc_mib(between: pl.Expr) -> pl.Expr:
 def true_live_mib() -> pl.Expr:
     """Returns the live heap without what was allocated during marking, since Go 1.5.
 
-    What is allocated then is always kept.
+    Objects allocated during marking always survive the cycle.
 
     This depends only on the program: it is equal within 2 % for every GOGC and limit, whereas
     the marked live heap varies by a third. Each of the three sizes is truncated to whole MiB,
@@ -231,10 +226,10 @@ def true_live_mib() -> pl.Expr:
 
 
 def with_held(cycles: pl.DataFrame) -> pl.DataFrame:
-    """Returns cycles whose live heap is without what was allocated during marking.
+    """Returns cycles with a live heap that excludes allocation during marking.
 
-    That much is certain to have been reachable: what is allocated during marking is always kept,
-    and may be garbage in the next cycle. Where it is unknown, the live heap is as marked.
+    That part was certainly reachable. Objects allocated during marking are always kept, and may be
+    garbage in the next cycle. Where the allocation is unknown, the live heap is as marked.
     """
     if "heap_end_mib" not in cycles.columns:
         return cycles
@@ -243,11 +238,11 @@ def with_held(cycles: pl.DataFrame) -> pl.DataFrame:
 
 
 def since_before(cycles: pl.DataFrame) -> pl.DataFrame:
-    """Returns what summaries and derived columns both need of each cycle and the one before.
+    """Returns the columns that summaries and derived columns both need.
 
     Returns:
         `interval_s` and `effective_gogc` of `schema.METRICS`, `_live` (the live heap of the cycle
-        before) and `_follows` (whether the line before is of that cycle).
+        before) and `_follows` (whether the line before is the cycle before).
     """
     within = within_process(cycles)
     first, raised, gogc = _of_before(within, go15=has_go15(cycles))
@@ -264,10 +259,9 @@ _OF_BEFORE = (
 
 @cache
 def _of_before(within: Within, *, go15: bool) -> tuple[list[pl.Expr], pl.Expr, pl.Expr]:
-    """Returns the columns of the cycle before, and the effective GOGC that follows in two steps.
+    """Returns the columns of the cycle before, and then the effective GOGC, in two steps.
 
-    As columns, because several others need each of them, and Polars takes time with the square
-    of the depth of an expression.
+    They are columns, because Polars needs time with the square of an expression's depth.
     """
     known = pl.col("_follows")
     stacks, globals_ = roots_before(within, known)
@@ -287,7 +281,7 @@ def _of_before(within: Within, *, go15: bool) -> tuple[list[pl.Expr], pl.Expr, p
 
 @cache
 def _steps(within: Within) -> tuple[dict[str, pl.Expr], ...]:
-    """Returns what `metrics` needs as columns, in three steps, for the same reason."""
+    """Returns the columns that `metrics` needs, in three steps, for the same reason."""
     first = {
         "end_s": end_s(),
         "stw_total_ms": pauses_ms(),
@@ -339,7 +333,7 @@ def with_metrics(
         cycles: with the columns in `NEEDED`.
         known: what `since_before` returns for these cycles, if it is known already.
         goal_set_by: what set each goal, if it is known already.
-        but: the derived columns that are not needed.
+        but: the derived columns to leave out.
 
     Raises:
         MissingColumnsError: `cycles` has no column of a name in `NEEDED`.
@@ -360,9 +354,9 @@ def with_metrics(
 
 
 def usual_interval_ms(metrics: pl.DataFrame) -> float | None:
-    """Returns the time from one cycle to the next that half of the time is in, or longer ones.
+    """Returns the time between cycles that covers half of the run: median weighted by time.
 
-    Unlike the median over cycles, it is not that of a burst. None without intervals.
+    Unlike the median over cycles, it does not describe a burst. None without intervals.
     """
     gaps = not_null(metrics["interval_s"]).sort()
     if not len(gaps):

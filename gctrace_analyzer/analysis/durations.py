@@ -37,7 +37,7 @@ _OF_STOPPED = ("process", "procs", "format", "forced", "concurrent_mark_ms")
 _OF_MARKING = ("concurrent_mark_ms", *_OF_WORKERS)
 
 _MIDDLE = "_middle"
-"""Follows the name of a duration: the middle of the interval that it stands for."""
+"""Suffix of the column with the middle of the interval that a printed duration stands for."""
 
 _WHOLE_MS_SHAPES = ("gc10", "gc11", "gc12x")
 """Formats whose pause is the sum of three numbers in whole milliseconds (Go 1.2 and earlier)."""
@@ -47,26 +47,26 @@ _RATIO_MIN_MS = 0.03
 number of stopped processors, accurate to a tenth."""
 
 _BY_CPUS = (1, 10)
-"""The first Go release that charges a pause to min(GOMAXPROCS, CPUs) processors. Before, it is
-min(GOMAXPROCS, CPUs, 32, idle threads + 1), which shows no number of CPUs (gcprocs in
-runtime/proc.go)."""
+"""The first Go release that charges a pause to min(GOMAXPROCS, CPUs) processors. Earlier ones
+charge min(GOMAXPROCS, CPUs, 32, idle threads + 1), which does not show the number of CPUs (gcprocs
+in runtime/proc.go)."""
 
 _ONLY_BY_IDLE_THREADS, _PERHAPS_BY_IDLE_THREADS = "gc15", ("gc15", "gc16")
 """The format of Go 1.5, and the formats that such a release may have printed."""
 
 _MOST_CHARGED = 32
-"""Processors that such a release charges a pause to at most (_MaxGcproc)."""
+"""Most processors that such a release charges a pause to (_MaxGcproc)."""
 
 _VARYING = 0.15
-"""Range of nine of ten values, relative to the median, of the number of stopped processors.
-Rounding explains 0.09 at most, and the number of idle threads 0.24 and more in real logs."""
+"""Range of nine of ten values of the number of stopped processors, relative to the median. Rounding
+explains at most 0.09; idle threads caused 0.24 and more in real logs."""
 
 _QUOTA_PERIOD_MS = 100
-"""The period of a CPU quota (cpu.max, cpu.cfs_period_us), as Kubernetes and Docker set it. A
-duration takes part of two of them more than it is long, each with a quota of its own."""
+"""Milliseconds. The period of a CPU quota (cpu.max, cpu.cfs_period_us), as Kubernetes and Docker
+set it. A duration may touch two more periods than its length, each with its own quota."""
 
 _FEWEST = 8
-"""Pauses that show whether the number varies."""
+"""Fewest pauses that show whether the number varies."""
 
 
 def correct_durations(
@@ -77,8 +77,8 @@ def correct_durations(
     """Returns the cycles with corrected durations, `stopped_procs`, `COUNTED`, and times.
 
     Every `_ms` column has the most probable true duration instead of the printed one. The times are
-    `end_s` and `elapsed_s`. `contradiction` is by how many points the GC CPU since the start
-    differs from the printed percentage, where that is most in the process.
+    `end_s` and `elapsed_s`. `contradiction` is the largest difference in the process, in points,
+    between the GC CPU since the start and the printed percentage.
 
     Args:
         cycles: as printed (`schema.CYCLES`).
@@ -94,18 +94,18 @@ def correct_durations(
     counted = _counted_pauses(timed, known, go, memstats)
     ends, difference, most = _contradiction(within)
     known = known.with_columns(ends).with_columns(difference).with_columns(most)
-    # What a whole process has is kept once, not for every cycle.
+    # Values of a whole process are kept once, not for every cycle.
     return pl.concat([timed, counted, known[["contradiction"]]], how="horizontal").rechunk()
 
 
 def since_start(corrected: pl.DataFrame) -> pl.DataFrame:
-    """Returns what each cycle's line bounds: the GC CPU time since the start of its process.
+    """Returns bounds from each cycle's line for the GC CPU time since the start of its process.
 
     Columns: `end_s`, the `printed` percentage, `capacity_s` (the CPU time of GOMAXPROCS since the
     start, of which `printed` is a share), `most_s` and `least_s` (the GC CPU time of the log up to
-    here with all of the pauses and without them; `pauses_s`), and `earlier_most_s`,
-    `earlier_least_s` and `unseen_s` (GC CPU time and all CPU time before the log; 0 if it begins
-    with cycle 1, which is `complete`).
+    this line, with all pauses and without any), `pauses_s` (their difference), and
+    `earlier_most_s`, `earlier_least_s` and `unseen_s` (GC CPU time and all CPU time before the log;
+    0 if it begins with cycle 1, which is `complete`).
     """
     within = within_process(corrected)
     own, first, second = _since_start(within)
@@ -114,12 +114,12 @@ def since_start(corrected: pl.DataFrame) -> pl.DataFrame:
 
 @cache
 def _since_start(within: Within) -> tuple[list[pl.Expr], ...]:
-    """Returns the columns of `since_start`, in steps that need those before."""
+    """Returns the columns of `since_start`, in steps that build on each other."""
     printed_pauses = pl.sum_horizontal(f"{pause}_cpu_ms" for pause in PAUSES)
     others = pl.sum_horizontal("assist_cpu_ms", "background_cpu_ms")
     # Go 1.4 and earlier print no CPU time; up to Go 1.17 pauses count as printed.
     counts_all = pl.col("stacks_mib").is_null()
-    # accumulateGCPauseTime counts them for all of GOMAXPROCS, of which no more may have a CPU.
+    # accumulateGCPauseTime counts them for GOMAXPROCS, even if there are fewer CPUs.
     on_all = (pl.col("procs") / pl.col("stopped_procs")).fill_null(1.0)
     pauses = pl.when(counts_all).then(printed_pauses).otherwise(printed_pauses * on_all)
     timed = pl.col(f"{PAUSES[1]}_cpu_ms").is_not_null()
@@ -173,8 +173,8 @@ COUNTED = ("counted_pauses", "counted_pauses_low", "counted_pauses_high")
 """Columns: the part of the pauses' CPU time that the runtime counts as GC CPU, and its bounds."""
 
 _COUNTS_STOPPING_ONCE = (1, 23)
-"""The first Go release that counts the time to stop the world only as the CPU time lost; its lines
-print it for every processor (stoppingCPUTime in runtime/mgc.go)."""
+"""The first Go release that counts only the CPU time lost while stopping the world. Its lines print
+that time for every processor (stoppingCPUTime in runtime/mgc.go)."""
 
 
 def _counted_pauses(
@@ -183,10 +183,9 @@ def _counted_pauses(
     """Returns `COUNTED` of each cycle, one value per process.
 
     Each printed percentage bounds the GC CPU time up to its line; GCCPUFraction and `/cpu/classes`
-    in dumps are exact. What the lines after it add lies between none and all of their pauses. What
-    all lines leave is the interval, and its middle the value; where no line is late enough, it is
-    what the lines print. Up to Go 1.17 all of the pauses count, and up to 1.22 if the version is
-    known.
+    in dumps are exact. Later lines add between none and all of their pauses. The interval is what
+    all lines allow, and the value is its middle. If no line is late enough, the value is the
+    printed one. Up to Go 1.17 all of the pauses count, and up to 1.22 if the version is known.
     """
     version = go_version(go)
     counts_all = version is not None and version < _COUNTS_STOPPING_ONCE
@@ -205,9 +204,9 @@ def _counted_pauses(
 
 
 def _exact(memstats: pl.DataFrame) -> pl.DataFrame:
-    """Returns the GC CPU up to cycles as dumps have it: `process gc_num fraction classes_s`.
+    """Returns the GC CPU up to cycles from dumps: `process gc_num fraction classes_s`.
 
-    That is a fraction of all CPU time since the start, or a time.
+    Each row has a fraction of all CPU time since the start, or a time.
     """
     return (
         memstats.select(
@@ -222,7 +221,7 @@ def _exact(memstats: pl.DataFrame) -> pl.DataFrame:
 
 
 def _bounds(within: Within) -> list[pl.Expr]:
-    """Returns how much of the pauses of a whole process counts at least and at most, in seconds."""
+    """Returns the smallest and the largest counted part of all pauses of a process, in seconds."""
     compared = pl.col("end_s") >= DEFAULT.check_from_s
     all_pauses = within(pl.col("pauses_s").last())
     exact_s, capacity = pl.col("exact_s"), pl.col("capacity_s")
@@ -270,7 +269,7 @@ def _contradiction(within: Within) -> tuple[list[pl.Expr], pl.Expr, pl.Expr]:
         for which in ("most", "least")
     ]
     printed, most = pl.col("printed"), pl.col("most")
-    # The runtime's share is of the time since a moment before the 0 of `@`.
+    # The runtime's share starts counting a moment before the 0 of `@`.
     least = pl.col("least") * pl.col("end_s") / (pl.col("end_s") + DEFAULT.before_start_s)
     difference = (
         pl.when(~(pl.col("end_s") >= DEFAULT.check_from_s).fill_null(value=False))
@@ -279,7 +278,7 @@ def _contradiction(within: Within) -> tuple[list[pl.Expr], pl.Expr, pl.Expr]:
         .then(least - printed - 1)
         .when(most < printed)
         .then(most - printed)
-        # Before the log, the GC CPU is not known well enough for an agreement to mean anything.
+        # GC CPU before the log is too uncertain for an agreement to mean anything.
         .otherwise(
             pl.when(printed.is_not_null() & most.is_not_null() & pl.col("complete")).then(0.0)
         )
@@ -291,13 +290,13 @@ def _contradiction(within: Within) -> tuple[list[pl.Expr], pl.Expr, pl.Expr]:
 
 
 def on_real_cpus(corrected: pl.DataFrame, cpu_limit: float | None = None) -> pl.DataFrame:
-    """Returns the cycles with `cpus`, and CPU times of no more CPUs than there are.
+    """Returns the cycles with `cpus`, and with CPU times limited to the real CPUs.
 
-    `cpus` is GOMAXPROCS, or fewer where a pause stops fewer processors (there are no more CPUs)
-    or where a limit is known. The runtime counts the CPU time of marking by the clock: workers
-    that wait for a CPU count as well, so with more processors than CPUs they seem to use more
-    CPU time than there is. A limit is a quota per period, which may be used at once: short
-    durations may use more CPUs than it.
+    `cpus` is GOMAXPROCS, or fewer if a pause stops fewer processors (because there are fewer CPUs)
+    or if a limit is known. The runtime counts the CPU time of marking by the clock: workers that
+    wait for a CPU count as well, so with more processors than CPUs they seem to use more CPU time
+    than there is. A limit is a quota per period, so short durations may use more CPUs than the
+    limit.
 
     Args:
         corrected: what `correct_durations` returns.
@@ -315,7 +314,7 @@ def on_real_cpus(corrected: pl.DataFrame, cpu_limit: float | None = None) -> pl.
         are_fewer.alias("fewer"), work=pl.sum_horizontal(_OF_WORKERS), there_is=there_is
     )
     real = rows.select(_real_cpu_times(limited=cpu_limit is not None))
-    # As a column, because three others are multiplied by it.
+    # A column, because three others are multiplied by it.
     share = real.drop_in_place("real_share")
     real = real.hstack([frame[name] * share for name in _OF_WORKERS])
     return frame.with_columns(*real, cpus=pl.min_horizontal("cpus", cpu_limit))
@@ -357,13 +356,13 @@ def _step_ms(value: pl.Expr) -> pl.Expr:
 
 
 def printed_ms(duration: pl.Expr) -> pl.Expr:
-    """Returns a corrected duration as its line prints it, by which a reader finds a longest one."""
+    """Returns a corrected duration as its line prints it, so that a reader finds the line."""
     step = _step_ms(duration)
     return ((duration / step + _PART_OF_STEP).floor() * step).round(3)
 
 
 _PART_OF_STEP = 1e-6
-"""What a quotient may lack of a whole number, by the errors of floating point."""
+"""Distance below a whole number that floating-point errors of a quotient explain."""
 
 
 @cache
@@ -379,15 +378,15 @@ def corrected_ms(name: str, *, whole: bool) -> pl.Expr:
 
 
 def varies(stopped: pl.Expr) -> pl.Expr:
-    """Returns whether the number of stopped processors varies by more than rounding explains."""
+    """Returns whether the number of stopped processors varies more than rounding explains."""
     shares = not_null(stopped)
     return shares.quantile(0.9) - shares.quantile(0.1) > _VARYING * shares.median()
 
 
 def _with_middles(cycles: pl.DataFrame, names: tuple[str, ...], *, whole: bool) -> pl.DataFrame:
-    """Returns what the correction needs, and the middle `<name>_middle` of each duration."""
+    """Returns the columns that the correction needs, and `<name>_middle` of each duration."""
     count, own = len(cycles), list(dict.fromkeys((*_OF_STOPPED, *names)))
-    # One below the other, because Polars takes longer to plan an expression than to calculate it.
+    # One below the other, because planning one expression takes Polars longer than calculating it.
     columns = {"ms": pl.concat([cycles[name] for name in names])}
     if whole:
         columns["format"] = pl.concat([cycles["format"]] * len(names))
@@ -398,7 +397,7 @@ def _with_middles(cycles: pl.DataFrame, names: tuple[str, ...], *, whole: bool) 
 
 @cache
 def _stopped_by_pauses() -> tuple[list[pl.Expr], pl.Expr]:
-    """Returns how many processors each pause seems to have stopped, and the mean of both.
+    """Returns how many processors each pause seems to have stopped, and the mean of both pauses.
 
     `mean_horizontal` would take twice as long.
     """
@@ -415,8 +414,8 @@ def _stopped_by_pauses() -> tuple[list[pl.Expr], pl.Expr]:
 def _stopped(rows: pl.DataFrame, go: str | None) -> pl.Series:
     """Returns how many processors a pause stopped, which is min(GOMAXPROCS, CPUs).
 
-    This is estimated from the durations and CPU times of both pauses. It is null where the number
-    may be that of idle threads, as up to Go 1.9.
+    This is estimated from the durations and CPU times of both pauses. It is null if the number may
+    count idle threads, as up to Go 1.9.
 
     Args:
         rows: what `_with_middles` returns.
@@ -443,7 +442,7 @@ def _stopped(rows: pl.DataFrame, go: str | None) -> pl.Series:
 
 
 def _may_be_idle_threads(stopped: pl.Expr, go: str | None) -> pl.Expr:
-    """Returns whether the number of stopped processors may be that of idle threads."""
+    """Returns whether the number of stopped processors may count idle threads."""
     if (version := go_version(go)) is not None:
         return pl.lit(version < _BY_CPUS)
     perhaps = pl.col("format").is_in(_PERHAPS_BY_IDLE_THREADS).any()
@@ -474,7 +473,7 @@ def _corrections(
 ) -> tuple[dict[str, pl.Expr], dict[str, pl.Expr], dict[str, pl.Expr]]:
     """Returns the bounds of pauses, the pauses themselves, and their CPU times.
 
-    In three steps, because every step needs columns of the one before several times.
+    There are three steps, because each uses columns of the one before several times.
     """
     bounds, walls, cpu_times = {}, {}, {}
     stopped = pl.col("stopped_procs")

@@ -15,13 +15,13 @@ from gctrace_analyzer.core import compiled, packed
 from gctrace_analyzer.ingest.rows import by_process
 
 WINDOWS_MS = (1.0, 5.0, 10.0, 20.0, 50.0, 100.0, 200.0, 500.0, 1000.0, 5000.0)
-"""Window lengths, from a pause to the timeout of a request."""
+"""Window lengths, from the length of a pause to the timeout of a request."""
 
 _PHASES = ("begin", "first", "mark", "second", "shared")
-"""Of a cycle, in milliseconds; `shared` is the share of marking that is lost to assists."""
+"""Phases of a cycle in milliseconds; `shared` is the share of marking lost to assists."""
 
 LOSSES = ("stopped", "assisted")
-"""What is lost to pauses alone, and to pauses and mark assists."""
+"""Time lost to pauses alone, and to pauses and mark assists together."""
 
 
 def mmu(corrected: pl.DataFrame) -> pl.DataFrame:
@@ -79,8 +79,7 @@ def _of_process(cycles: pl.DataFrame) -> list[dict[str, float]]:
 def _worst(cycles: pl.DataFrame) -> list[tuple[float, float, float, float]]:
     """Returns each window length with the most milliseconds lost in one.
 
-    They are those lost to pauses, and to pauses and assists. The fourth number is where the worst
-    window with assists begins.
+    Lost to pauses, and to pauses and assists; then the start of the worst window with assists.
     """
     # With a running total of the time lost, the loss in a window is the difference of the
     # totals at its two ends.
@@ -116,7 +115,7 @@ def _worst(cycles: pl.DataFrame) -> list[tuple[float, float, float, float]]:
 
 
 def _candidates(lost: pl.DataFrame) -> tuple[pl.Series, pl.Series]:
-    """Returns where the worst window may begin and where it may end, in order.
+    """Returns the possible starts and ends of the worst window, in order.
 
     Nothing is lost faster than in a pause. So a window that begins where marking follows a pause
     is no worse than one that begins with that pause, and one that ends where a pause follows
@@ -126,7 +125,7 @@ def _candidates(lost: pl.DataFrame) -> tuple[pl.Series, pl.Series]:
     ends = at + lost["length"]
     following, followed = at == ends.shift(), ends == at.shift(-1)
     if (at < ends.shift()).any():
-        # Where ranges overlap by an error of rounding, that is not certain.
+        # If ranges overlap by a rounding error, that is not certain.
         return at, _sorted(ends)
     begins = at.filter(~(following & is_pause.shift()).fill_null(value=False))
     ends = ends.filter(~(followed & is_pause.shift(-1)).fill_null(value=False))
@@ -134,7 +133,7 @@ def _candidates(lost: pl.DataFrame) -> tuple[pl.Series, pl.Series]:
 
 
 def _sorted(times: pl.Series) -> pl.Series:
-    """Returns the times in order; they nearly always are, and sorting costs more than all else."""
+    """Returns the times in order; nearly always they are, and sorting is the slowest step."""
     return times.set_sorted() if times.is_sorted() else times.sort()
 
 
@@ -158,7 +157,7 @@ def _ranges(cycles: pl.DataFrame) -> pl.DataFrame:
 
 
 def _lost(ranges: pl.DataFrame) -> pl.DataFrame:
-    """Returns the ranges with the milliseconds lost before each of them (`…_before`)."""
+    """Returns the ranges with the milliseconds lost before each (`…_before`)."""
     return ranges.with_columns(
         pl.col("at").set_sorted(),
         **{
@@ -171,9 +170,9 @@ def _lost(ranges: pl.DataFrame) -> pl.DataFrame:
 
 
 def _lost_until(lost: pl.DataFrame, times: pl.Series) -> pl.DataFrame:
-    """Returns the milliseconds lost from the first range to each of `times`, which are in order.
+    """Returns the milliseconds lost until each of `times`, which are in order.
 
-    Column `stopped` counts only pauses, `assisted` pauses and mark assists.
+    Column `stopped` counts only pauses; `assisted` counts pauses and mark assists.
     """
     return _placed(lost, times).select(_until(name) for name in LOSSES)
 
@@ -181,12 +180,12 @@ def _lost_until(lost: pl.DataFrame, times: pl.Series) -> pl.DataFrame:
 def _most_lost(
     lost: pl.DataFrame, times: pl.Series, until: pl.DataFrame, sign: int
 ) -> dict[str, Any]:
-    """Returns the most that is lost in windows of which one end is given, and `at`: where.
+    """Returns the most time lost in windows with one given end, and `at`: the other end.
 
     Args:
         lost: what `_lost` returns.
         times: the other end of each window.
-        until: what is lost until the given end of each.
+        until: the time lost until the given end of each window.
         sign: 1 if `times` are the later ends, -1 if they are the earlier ones.
     """
     losses = {name: sign * (_until(name) - until[name]) for name in LOSSES}
@@ -199,7 +198,7 @@ def _most_lost(
 
 
 def _placed(lost: pl.DataFrame, times: pl.Series) -> pl.DataFrame:
-    """Returns for each of `times`, which are in order, the last range that begins before it."""
+    """Returns the last range that begins before each of `times`, which are in order."""
     at = times.set_sorted().alias("at").to_frame()
     return at.join_asof(lost.with_columns(since="at"), on="at")
 

@@ -22,13 +22,13 @@ PHASES = {
 BOTH = "all pauses"
 
 FOR_P99 = 100
-"""Pauses: of fewer, 1 in 100 is less than one."""
+"""Pauses. With fewer, 1 in 100 is less than one pause."""
 
 _WHERE = ("process", "gc_num", "start_s", "source", "line_no")
 
 
 def has_phases(spans: pl.DataFrame) -> bool:
-    """Returns whether single pauses are known, as gctrace shows them."""
+    """Returns whether single pauses are known, as in gctrace."""
     return set(PHASES.values()) <= set(spans.columns)
 
 
@@ -45,8 +45,8 @@ def single_pauses(corrected: pl.DataFrame) -> pl.Series:
 class LatePauses:
     """The pauses that took far longer than most of the same phase, and the number of all.
 
-    Pauses of one phase do the same work, and half of them show how long it takes. The rest of a
-    far longer one is a thread that waited for a CPU.
+    Pauses of one phase do the same work, and their median shows how long it takes. In a far longer
+    pause, a thread waited for a CPU.
     """
 
     late: int
@@ -55,7 +55,7 @@ class LatePauses:
 
     @classmethod
     def of(cls, cycles: pl.DataFrame, thresholds: Thresholds = DEFAULT) -> LatePauses:
-        """Returns the late pauses of some cycles of Go 1.18 and later; none of other lines.
+        """Returns the late pauses of cycles of Go 1.18 and later; none for other versions.
 
         Up to Go 1.13, a loop without function calls also delays a pause.
         """
@@ -113,7 +113,7 @@ def pauses(corrected: pl.DataFrame) -> pl.DataFrame:
 
 
 RANGES_MS = (0.1, 1.0, 10.0)
-"""Where the ranges of `pause_ranges` end."""
+"""Upper ends of the ranges of `pause_ranges`."""
 
 
 def pause_ranges(corrected: pl.DataFrame) -> list[dict[str, float | int | None]]:
@@ -138,7 +138,7 @@ def pause_ranges(corrected: pl.DataFrame) -> list[dict[str, float | int | None]]
 
 
 def worst_cycles(corrected: pl.DataFrame, printed: pl.DataFrame, most: int) -> pl.DataFrame:
-    """Returns the cycles that cost the program most time, the worst first, as they are printed.
+    """Returns the cycles that cost the program most time, the worst first, as printed.
 
     They are ranked by `taken_ms`: both pauses plus the assist time per processor.
 
@@ -154,17 +154,17 @@ def worst_cycles(corrected: pl.DataFrame, printed: pl.DataFrame, most: int) -> p
 
 
 def longest_ms(corrected: pl.DataFrame, *names: str) -> float | None:
-    """Returns the longest of some durations as its line prints it; None if all are unknown."""
+    """Returns the longest duration as its line prints it; None if all are unknown."""
     longest = pl.max_horizontal(pl.col(name).max() for name in names)
     return corrected.select(printed_ms(longest)).item()  # type: ignore[no-any-return]
 
 
 def after_start_up_ms(corrected: pl.DataFrame, t: Thresholds = DEFAULT) -> float | None:
-    """Returns the longest pause after the start-up, if a long one is in it; else None.
+    """Returns the longest pause after the start-up, if the start-up has a long one; else None.
 
     Args:
         corrected: what `on_real_cpus` returns, of one process.
-        t: what is long, and until when a process starts: nothing waits for it yet.
+        t: the thresholds of long pauses and of the start-up, in which nobody waits.
     """
     late = since(corrected, t.warm_up_s)
     every, later = (longest_ms(cycles, *PHASES.values()) for cycles in (corrected, late))
@@ -175,7 +175,7 @@ def after_start_up_ms(corrected: pl.DataFrame, t: Thresholds = DEFAULT) -> float
 def _statistics(durations_ms: pl.Series) -> dict[str, Any]:
     """Returns number, total and percentiles."""
     longest = longest_ms(durations_ms.to_frame("ms"), "ms")
-    # The longest is as printed, and the others are the middle of what a line stands for.
+    # The longest is as printed; the others are the middle of what a line stands for.
     quantiles = {
         f"p{round(100 * q)}_ms": min(durations_ms.quantile(q, "linear") or 0.0, longest or 0.0)
         for q in (0.5, 0.9, 0.99)

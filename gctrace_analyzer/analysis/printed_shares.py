@@ -1,7 +1,7 @@
-"""What the percentages that lines print say of GC CPU over a log.
+"""GC CPU over a log, from the percentages in its lines.
 
 Each line prints the share of the CPU that GC took since its process started, as a whole number.
-That holds for the whole time, also where lines are missing or truncated times hide its length.
+That covers the whole time, even if lines are missing or truncated times hide its length.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from gctrace_analyzer.analysis.thresholds import Thresholds
 
 _ROUNDING = DEFAULT.log_check_points / 100
-"""By how much what lines add up to may differ from what they print."""
+"""Largest difference between the sum of the lines and the printed percentage that is rounding."""
 
 _OF_CPU = ("gc_cpu_cores", "assist_share_of_cpu")
 _WITH_IDLE = ("gc_cpu_with_idle_share", "gc_cpu_with_idle_cores", "gc_cpu_nonidle_share")
@@ -43,7 +43,7 @@ def bounded(figures: Mapping[str, Any], spans: pl.DataFrame) -> dict[str, Any]:
     if least - _ROUNDING <= (high or share) and (low or share) <= most + _ROUNDING:
         return {}
     times = middle / share
-    # What lines that are missing took on idle CPUs is unknown.
+    # The CPU time of missing lines on idle CPUs is unknown.
     unknown = _WITH_IDLE if figures["missing_cycles"] else ()
     scaled = {
         name: None if figures[name] is None or name in unknown else figures[name] * times
@@ -56,10 +56,10 @@ _SINCE_START = ("start_s", "gc_num", "gc_cpu_since_start_pct")
 
 
 def costly_since_start(cycles: pl.DataFrame, t: Thresholds) -> str:
-    """Returns what GC took since the start of a process, if much and the log holds little of it."""
+    """Returns the GC CPU since a process's start, if it is high and the log has little of it."""
     last = of_each_process(cycles, *(pl.col(name).last() for name in _SINCE_START))
     start_s, share = pl.col("start_s"), pl.col("gc_cpu_since_start_pct")
-    # After some cycles, half of which are later than the warm-up.
+    # Only after some cycles, half of them later than the warm-up.
     many = (pl.col("gc_num") >= t.short_log_cycles) & (start_s >= 2 * t.warm_up_s)
     is_long = (start_s >= t.short_log_s) | many
     costly = last.filter(is_long, share > 100 * t.gc_cpu_warn)
@@ -78,9 +78,9 @@ def _procs(spans: pl.DataFrame) -> float:
 
 
 def _bounds(spans: pl.DataFrame) -> tuple[float, float] | None:
-    """Returns the shares of all CPU between which GC CPU was; None if the log does not show it."""
+    """Returns the bounds of the share of GC CPU; None if the log does not show them."""
     if spans.is_empty() or (spans["cpus"] < spans["procs"]).any():
-        # The runtime counts workers that wait for a CPU, too.
+        # The runtime also counts workers that wait for a CPU.
         return None
     ends = of_each_process(
         spans,

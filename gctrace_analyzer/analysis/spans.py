@@ -1,23 +1,22 @@
 """Spans: what happened between two moments of a process, one row each, from any input.
 
-A cycle of gctrace is the span from the end of the cycle before to its own end. Two successive
-dumps or scrapes bound a span of several cycles (`metrics.intervals.spans`). What a source does not
-show is null. `totals` adds spans up, and divides the sums.
+A cycle of gctrace is the span from the end of the cycle before to its own end. Two successive dumps
+or scrapes bound a span of several cycles (`metrics.intervals.spans`). Values that a source does not
+show are null. `totals` adds spans up, and divides the sums.
 
 Columns, besides those of the source:
 
 - `process begin_s start_s end_s elapsed_s wall_time`: `start_s` is the start of the cycle, null
-  where a span has several; `wall_time` is the moment of `start_s`, or else of `begin_s`.
-- `cycles forced_cycles counted_s first_gc gc_num`: the cycles, the time in which they were counted,
-  the first and the last one. `steps steps_s`: cycles from one moment to another.
-- `gc_cpu_s` with its bounds `gc_cpu_low_s gc_cpu_high_s`, `idle_cpu_s assist_cpu_s`, and the
-  `capacity_s` that they are a share of, which is all CPUs in `capacity_time_s`;
-  `capacity_between_s` is null for the first cycle of a late log, before which no time is known.
-  `active_s pause_total_ms pause_max_ms`.
-- `in_cycle_mib between_mib allocated_mib rounding_mib`: allocated from the start of the cycle on,
-  before it, both if known for all of the span, and by how much truncation may move the latter.
-- `heap_live_mib heap_goal_mib heap_peak_mib true_live_mib`, and `shown_gogc`, the effective GOGC of
-  a heap large enough to show it.
+where a span has several; `wall_time` is the moment of `start_s`, or else of `begin_s`. - `cycles
+forced_cycles counted_s first_gc gc_num`: the cycles, the time in which they were counted, the first
+and the last one. `steps steps_s`: cycles from one moment to another. - `gc_cpu_s` with its bounds
+`gc_cpu_low_s gc_cpu_high_s`, `idle_cpu_s assist_cpu_s`, and the `capacity_s` to divide them by,
+which is the time of all CPUs in `capacity_time_s`; `capacity_between_s` is null for the first cycle
+of a late log, because the time before it is unknown. `active_s pause_total_ms pause_max_ms`. -
+`in_cycle_mib between_mib allocated_mib rounding_mib`: allocation since the start of the cycle,
+allocation before it, their sum if known for the whole span, and the possible error of the sum by
+truncation. - `heap_live_mib heap_goal_mib heap_peak_mib true_live_mib`, and `shown_gogc`, the
+effective GOGC of a heap large enough to show it.
 """
 
 from __future__ import annotations
@@ -51,18 +50,18 @@ if TYPE_CHECKING:
 def of_cycles(corrected: pl.DataFrame, known: pl.DataFrame | None = None) -> pl.DataFrame:
     """Returns the cycles as spans, with all their columns.
 
-    Of a long log, those that follow from a row alone are not kept, but calculated where they are
-    needed: some twenty columns would take more memory than all that is printed.
+    For a long log, columns that follow from one row are not stored but calculated when needed: some
+    twenty columns would take more memory than all printed values.
 
     Args:
         corrected: what `on_real_cpus` returns.
-        known: what `since_before` returns for them, if it is known already.
+        known: what `since_before` returns for these cycles, if known already.
     """
     of_before = since_before(corrected) if known is None else known
     of_process = _of_process(within_process(corrected))
     rows = corrected.with_columns(*of_before).with_columns(**of_process)
     if len(stopping(corrected)):
-        # The goal of a cycle that stops for all is the heap at its start.
+        # The goal of a stop-the-world cycle is the heap at its start.
         rows = rows.with_columns(heap_goal_mib=pl.when(~stops_for_all()).then("heap_goal_mib"))
     return rows.rechunk() if is_long(rows) else whole(rows)
 
@@ -76,17 +75,17 @@ def whole(spans: pl.DataFrame) -> pl.DataFrame:
 
 
 def select(spans: pl.DataFrame, *columns: pl.Expr | str) -> pl.DataFrame:
-    """Returns `spans.select(columns)`, with what these need of the columns that are not kept."""
+    """Returns `spans.select(columns)`, after adding the columns that are not stored."""
     if _is_whole(spans):
         return spans.select(columns)
-    # All at once would be as much memory as to keep them.
+    # All at once would need the memory that storing them needs.
     begins = range(0, len(columns), _AT_ONCE)
     parts = (_selected(spans, *columns[begin : begin + _AT_ONCE]) for begin in begins)
     return pl.concat(parts, how="horizontal")
 
 
 _AT_ONCE = 12
-"""Columns: a few at once, because several need the same of those that are not kept."""
+"""Columns calculated together: several need the same columns that are not stored."""
 
 
 def columns(spans: pl.DataFrame, *names: str) -> dict[str, pl.Series]:
@@ -128,10 +127,10 @@ def _of_process(within: Within) -> dict[str, pl.Expr]:
 
 @cache
 def _of_row() -> tuple[dict[str, pl.Expr], dict[str, pl.Expr]]:
-    """Returns the other columns of spans of single cycles; the second ones need the first."""
+    """Returns the other columns of spans of single cycles; the second group needs the first."""
     elapsed, live = pl.col("elapsed_s"), pl.col("_live")
     steady = (pl.col("start_s") >= DEFAULT.warm_up_s) & ~pl.col("forced")
-    # What GC took in the time of a missing line is unknown, so that time counts for no share.
+    # The GC CPU during a missing line is unknown, so its time counts for no share.
     known = pl.when("_is_next").then(elapsed)
     first = {
         "begin_s": pl.col("end_s") - elapsed,
@@ -157,7 +156,7 @@ def _of_row() -> tuple[dict[str, pl.Expr], dict[str, pl.Expr]]:
     }
     second = {
         "active_s": (pl.col("pause_total_ms") + pl.col("concurrent_mark_ms")) / 1000,
-        # What the first cycle of a log allocated while it marked has no time of its own.
+        # The allocation during marking of a log's first cycle has no time of its own.
         "allocated_mib": counted_alloc_mib(pl.col("between_mib")),
         "rounding_mib": _rounding_mib(),
     }
@@ -165,7 +164,7 @@ def _of_row() -> tuple[dict[str, pl.Expr], dict[str, pl.Expr]]:
 
 
 def gc_cpu(spans: pl.DataFrame) -> pl.DataFrame:
-    """Returns `gc_cpu_ms`, and `gc_cpu_share` of the CPUs that there are.
+    """Returns `gc_cpu_ms`, and `gc_cpu_share` of the existing CPUs.
 
     Args:
         spans: what `of_cycles` returns.
@@ -184,14 +183,14 @@ def _gc_cpu(within: Within) -> tuple[list[pl.Expr], pl.Expr]:
 
 
 _CANCELS = 0.25
-"""Share of the truncation that is left in a sum over cycles whose sizes differ."""
+"""Share of the truncation error that remains in a sum over cycles with different sizes."""
 
 
 def _rounding_mib() -> pl.Expr:
-    """Returns by how much truncation may move what a cycle allocated, in a sum over cycles.
+    """Returns how much truncation may change the allocation of a cycle, in a sum over cycles.
 
-    Differences of sizes in whole MiB are off by up to 1 MiB: of sizes that stay the same always to
-    the same side, of others to both, so that most of it cancels.
+    Differences of sizes in whole MiB are off by up to 1 MiB. For sizes that stay the same, the
+    errors have the same sign; for others they have both, so that most of them cancel.
     """
     known = pl.col("between_mib").is_not_null()
     return pl.when(known).then(pl.when("_stays").then(1.0).otherwise(_CANCELS))

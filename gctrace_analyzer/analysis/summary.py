@@ -32,12 +32,12 @@ class Summary(Plain):
     Shares are 0–1. `gc_cpu_*` and `assist_share_of_cpu` are shares of `cpus` × time, summed over
     the processes; `cpus` is GOMAXPROCS, or fewer if the log or the settings show that there are
     fewer CPUs. `gc_cpu_cores` is CPU seconds per second. `gc_cpu_share` does not count idle
-    marking, like the percentage that the runtime prints, which leaves it between `_low` and `_high`
-    (the time to stop the world); `gc_cpu_with_idle_share` counts idle marking;
-    `gc_cpu_nonidle_share` subtracts it from the denominator. Durations and their totals are
-    corrected for the truncation of the printed ones (see `durations`). `estimated` names the
-    figures that rest on an assumption. `window` is what they cover: the `log`, or with one dump of
-    each process the time `since-start` of it.
+    marking, like the percentage that the runtime prints; it lies between `_low` and `_high`,
+    because the runtime may not count all of the time to stop the world; `gc_cpu_with_idle_share`
+    counts idle marking; `gc_cpu_nonidle_share` subtracts it from the denominator. Durations and
+    their totals are corrected for the truncation of the printed ones (see `durations`). `estimated`
+    names the figures that rest on an assumption. `window` is the time they cover: the `log`, or for
+    one dump of each process, the time `since-start`.
     """
 
     cycles: int
@@ -90,7 +90,7 @@ class Summary(Plain):
 
     @property
     def gc_cpu_range(self) -> tuple[float, float] | None:
-        """The shares between which GC CPU is, if they are far apart; else None.
+        """The range of GC CPU, if its ends are far apart; else None.
 
         A late log begins and ends with a cycle, so it has one more than there are intervals; and
         the runtime may count only a part of the time to stop the world.
@@ -102,12 +102,12 @@ class Summary(Plain):
 
     @property
     def is_mostly_missing(self) -> bool:
-        """Whether most cycles have no line: their pauses and assists are unknown."""
+        """Whether most cycles have no line, so that their pauses and assists are unknown."""
         return self.missing_cycles > self.cycles
 
     @property
     def is_of_single_cycles(self) -> bool:
-        """Whether no two cycles follow each other, so that nearly all of the time is theirs."""
+        """Whether no two cycles are consecutive, so that cycles take nearly all the known time."""
         return self.gc_per_s is None and (self.gc_active_share or 0) > _NEARLY_ALL
 
     @property
@@ -127,21 +127,21 @@ class Summary(Plain):
 
     @property
     def stopped_gc_share(self) -> float | None:
-        """The share of GC CPU that pauses take, in which all CPUs count; None if unknown."""
+        """The share of GC CPU that pauses take, with all CPUs counted; None if unknown."""
         if self.stw_share is None or not self.gc_cpu_share:
             return None
         return min(self.stw_share / self.gc_cpu_share, 1.0)
 
 
 _NEARLY_ALL = 0.9
-"""Share of the time."""
+"""Share of the time that counts as nearly all."""
 
 _WIDE = 0.1
 """Share of GC CPU. If an end is farther from it, the range is shown instead of one value."""
 
 _IN_BURSTS = 0.2
-"""The median interval, as a share of the mean, below which the mean describes no cycle: a start-up
-or requests at times, and idle cycles every two minutes."""
+"""Ratio of the median interval to the mean. Below it, the mean describes no cycle: the log has a
+start-up or occasional requests, and idle cycles every two minutes."""
 
 FIGURES = tuple(
     field.name
@@ -164,9 +164,9 @@ def summarize(
     Args:
         cycles: `schema.CYCLES`.
         processes: `schema.PROCESSES` of these cycles.
-        spans: what `spans.of_cycles` returns for them, if it is known already.
+        spans: what `spans.of_cycles` returns for these cycles, if known already.
         impossible: number of values that were dropped as impossible, by column.
-        notes: sentences from reading the log, which are appended to the warnings; that other
+        notes: sentences from reading the log, which are appended to the warnings; a note that other
             programs may have printed the cycles comes first.
     """
     if spans is None:
@@ -183,7 +183,8 @@ def summarize(
     if (low := figures["gc_cpu_share_low"]) is not None and (share := figures["gc_cpu_share"]):
         figures["gc_cpu_share_low"] = min(low, share)
     if (figures["true_live_heap_mib"] or 0.0) < 0:
-        # Sizes of which less was left than was allocated during marking, which is always kept.
+        # Sizes with less live heap than was allocated during marking, although that always
+        # survives.
         figures["true_live_heap_mib"] = None
     warnings = [*caveats(cycles, processes, impossible or {}, check, DEFAULT)]
     has_gaps = figures["missing_cycles"] > 0
@@ -191,7 +192,7 @@ def summarize(
     figures |= by_print
     of_gc, share = figures["assist_share_of_gc_cpu"], figures["gc_cpu_share"]
     if has_gaps and of_gc is not None and share is not None:
-        # Both of all lines, also of those after one that is missing.
+        # Sums over all lines, including those after a missing one.
         figures["assist_share_of_cpu"] = of_gc * share
     summary = Summary(**figures, warnings=())
     if summary.gc_cpu_range is not None:
@@ -213,7 +214,7 @@ def _about_range(cycles: pl.DataFrame, *, by_print: bool) -> str:
 
 
 _LEAST_KNOWN = 0.1
-"""Share of the time. What single cycles took in less says nothing of the whole."""
+"""Share of the time. Single cycles that cover less say nothing about the whole."""
 
 
 def _unknown(totals: Totals) -> dict[str, None]:
@@ -225,7 +226,7 @@ def _unknown(totals: Totals) -> dict[str, None]:
 
 
 def growth_figures(cycles: pl.DataFrame, thresholds: Thresholds) -> dict[str, Any]:
-    """Returns the growth of the live heap; None if the cycles are of several processes."""
+    """Returns the growth of the live heap; None if the cycles come from several processes."""
     if len(cycles) < MIN_POINTS or not is_one_process(cycles):
         return growth_of(None)
     return growth_of(since(cycles[["start_s", "heap_live_mib"]], thresholds.warm_up_s))
@@ -242,11 +243,11 @@ def growth_of(live: pl.DataFrame | None) -> dict[str, Any]:
 
 
 MOST_DIAGNOSED = 50
-"""Processes. The rules look at this many, those with the most cycles: one takes 25 ms, and the
-log of a crash loop has thousands, which are alike."""
+"""Processes that the rules check, those with the most cycles: one takes 25 ms, and the log of a
+crash loop has thousands that are alike."""
 
 MOST_SHORT = 10
-"""Of these, processes with fewer cycles than percentiles need: little can be said of them."""
+"""Processes among them with too few cycles for percentiles: little can be said about these."""
 
 
 def caveats(
@@ -263,7 +264,7 @@ def caveats(
         processes: `schema.PROCESSES` of these cycles.
         impossible: number of values that were dropped as impossible, by column.
         check_points: what `log_check_points` returned.
-        thresholds: which differences matter.
+        thresholds: the limits above which differences matter.
     """
     yield from _about_reading(cycles, processes, impossible, thresholds)
     yield from _about_length(cycles, thresholds)
@@ -280,13 +281,13 @@ def caveats(
 
 
 def _contradicts(points: float | None, *, has_gaps: bool) -> bool:
-    """Returns whether lines print another share of the CPU than they add up to."""
-    # What missing lines took is not in the sum.
+    """Returns whether the printed share of the CPU differs from the sum of the lines."""
+    # The sum lacks the cost of missing lines.
     return (abs if not has_gaps else float)(points or 0.0) > DEFAULT.log_check_points
 
 
 def diagnosed(processes: pl.DataFrame, t: Thresholds) -> pl.DataFrame:
-    """Returns the rows of the processes that are searched, those with the most cycles."""
+    """Returns the rows of the processes to check, those with the most cycles."""
     if len(processes) < 2:
         return processes
     long = int((processes["cycles"] >= t.short_log_cycles).sum())
@@ -372,7 +373,7 @@ _SMALL_PART = 0.1
 
 
 def _about_part(cycles: pl.DataFrame) -> Iterator[str]:
-    """Yields what GC took since the start of processes, of which the log has a small part."""
+    """Yields the GC CPU since the start of processes that a log covers only in small part."""
     if is_one_process(cycles):
         for begin_s, gc_num, share in _since_start(cycles):
             yield (
@@ -394,11 +395,11 @@ def _about_part(cycles: pl.DataFrame) -> Iterator[str]:
 
 
 _FEW_PROCESSES = 4
-"""Of more processes, a note would say too much."""
+"""Processes. With more, a note would be too long."""
 
 
 def _since_start(own: pl.DataFrame) -> Iterator[tuple[float, int, str]]:
-    """Yields the first time and number of a process's cycles, and its share, if they are few."""
+    """Yields the first time and number of a process's cycles, and its share, for few processes."""
     printed = own["gc_cpu_since_start_pct"]
     if printed.null_count() or own["gc_num"].min() == 1:
         return
@@ -410,8 +411,8 @@ def _since_start(own: pl.DataFrame) -> Iterator[tuple[float, int, str]]:
 def too_coarse(cycles: pl.DataFrame) -> dict[str, str]:
     """Returns the figures that the log's clock cannot show: `pauses`, `gc_cpu`, or both.
 
-    Most of the pauses, or the CPU times of most cycles, are printed as 0. The value is `all` or
-    `most`.
+    The reason is that most pauses, or the CPU times of most cycles, are printed as 0. The value is
+    `all` or `most`.
     """
     pauses = cycles["stw_sweep_term_ms"].append(cycles["stw_mark_term_ms"])
     times = sum((cycles[name] for name in CPU_TIMES[1:]), cycles[CPU_TIMES[0]])
@@ -458,16 +459,16 @@ def _about_meaning(cycles: pl.DataFrame) -> Iterator[str]:
 def log_check_points(corrected: pl.DataFrame) -> float | None:
     """Returns the largest difference between reconstructed and printed GC CPU, in points.
 
-    The printed percentage is cumulative and truncated to a whole number, so a reconstructed
-    value up to 1 point above it agrees with it. Only what goes beyond that is returned: 0 means
-    that the log agrees with itself. As in the runtime, the share is of GOMAXPROCS, even
-    with fewer CPUs; in `totals` it is of the CPUs. From Go 1.23 on, the runtime counts for the
-    stopping part of a pause only the CPU time that was really lost. So the true value lies between
-    not counting pauses at all and counting them on every processor. This range is used from Go 1.18
-    on, because the lines do not show which version it is. In a log that starts after cycle 1, the
-    first printed percentage is assumed to be right, and only a contradiction counts. The runtime's
-    time begins up to `before_start_s` earlier than the log's. Missing lines and mixed programs
-    cause a difference. Returns None if nothing can be compared.
+    The printed percentage is cumulative and truncated to a whole number, so a reconstructed value
+    up to 1 point above it agrees with it. Only the excess is returned: 0 means that the log agrees
+    with itself. As in the runtime, the share is of GOMAXPROCS, even with fewer CPUs; in `totals` it
+    is of the CPUs. From Go 1.23 on, the runtime counts for the stopping part of a pause only the
+    CPU time that was really lost. So the true value lies between not counting pauses at all and
+    counting them on every processor. This range is used from Go 1.18 on, because the lines do not
+    show which version it is. In a log that starts after cycle 1, the first printed percentage is
+    assumed to be right, and only a contradiction counts. The runtime's time begins up to
+    `before_start_s` earlier than the log's. Missing lines and mixed programs cause a difference.
+    Returns None if nothing can be compared.
 
     Args:
         corrected: what `correct_durations` returns, or the spans made of it.

@@ -1,4 +1,4 @@
-"""Every number that a rule, an episode or a caveat depends on, with the reason for it."""
+"""Every number that a rule, an episode or a caveat depends on, with its reason."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from gctrace_analyzer.frozen import frozen
 
 Quantity: TypeAlias = Literal["pause", "gc_cpu"]
 QUANTITIES: tuple[Quantity, ...] = get_args(Quantity)
-"""What a service may promise: the length of pauses, or the share of GC CPU."""
+"""What a service level may limit: the length of pauses, or the share of GC CPU."""
 
 
 @frozen
@@ -26,10 +26,11 @@ class Thresholds:
     """
 
     site_share: float = 0.2
-    """Share of the allocation. A function with more is named alone, others with the next ones."""
+    """Share of the allocation. A function above it is named alone, others together with the next
+    ones."""
 
     many_goroutines: int = 1000
-    """Goroutines in one function of the program that may be a leak: a request has a few."""
+    """Goroutines in one function of the program. This many may be a leak: a request has a few."""
 
     warm_up_s: float = 0.5
     """Seconds since the process started. Until then the pacer looks for its trigger."""
@@ -41,7 +42,7 @@ class Thresholds:
     """Seconds. A shorter log shows only a start-up, whose cost does not matter."""
 
     warn_min_cycles: int = 3
-    """Cycles. Shares and rates of fewer make no warning; a single pause is a fact."""
+    """Cycles. Shares and rates over fewer cause no warning; a single pause is a fact."""
 
     short_log_cycles: int = 20
     """Cycles. Fewer are not enough for percentiles or for advice."""
@@ -53,7 +54,7 @@ class Thresholds:
     """Share of CPU. A program that spends a tenth of its CPU on GC has something to gain."""
 
     gc_cpu_little: float = 0.01
-    """Share of CPU. Of a program that spends less, few cycles are enough for a verdict."""
+    """Share of CPU. For a program that spends less, few cycles are enough for a verdict."""
 
     gc_cpu_bad: float = 0.25
     """Share of CPU. The pacer plans to spend this much while it marks, not all the time."""
@@ -81,7 +82,7 @@ class Thresholds:
     """Share of all CPU. Below it, assists cost little, even if they are much of the GC CPU."""
 
     assist_warn_cpu_share: float = 0.03
-    """Share of all CPU. From here on assists are worth a warning rather than a note."""
+    """Share of all CPU. Above it, assists are worth a warning rather than a note."""
 
     mark_pressure: float = 0.40
     """Share of the processors while marking. Dedicated workers take 0.25; 0.31 to 0.35 is usual."""
@@ -104,7 +105,7 @@ class Thresholds:
 
     stw_single_ms: float = 5.0
     """Milliseconds. One pause of this length shows in a latency graph, however short the others
-    are; users notice it if one in a hundred is as long."""
+    are. Users notice if one in a hundred is this long."""
 
     stw_bad_ms: float = 10.0
     """Milliseconds. Every request that is in flight during such a pause is visibly late."""
@@ -116,7 +117,7 @@ class Thresholds:
     """Share of CPU that a low GOGC has to cost for a warning: GOGC=100 would save most of it."""
 
     low_gogc_active: float = 0.25
-    """Share of time with a running cycle from which a low GOGC is worth a warning."""
+    """Share of time with a running cycle above which a low GOGC is worth a warning."""
 
     stw_quantile: float = 0.9
     """Quantile. Pauses are common, not single, if a tenth of them are long."""
@@ -157,10 +158,10 @@ class Thresholds:
     """Times the goal. The pacer itself allows for 1.1 times the goal (maxOvershoot)."""
 
     overshoot_quantile: float = 0.95
-    """Quantile. A goal missed by one cycle in twenty is not chance."""
+    """Quantile. If one cycle in twenty misses its goal, that is not chance."""
 
     no_goal_share: float = 0.5
-    """Share of cycles without a heap goal. If more have none, GOGC is off for the whole run."""
+    """Share of cycles without a heap goal. Above it, GOGC is off for the whole run."""
 
     gogc_min_live_mib: float = 20.0
     """MiB. Below this, the rounding of sizes to whole MiB moves the effective GOGC by more than
@@ -197,20 +198,22 @@ class Thresholds:
     room, so that it takes more cycles to show thrashing."""
 
     thrash_small_cycles: int = 10
-    """Cycles of a small heap, each with at most one other between it and the next: half of 20."""
+    """Cycles of a small heap that show thrashing, with at most one other cycle between two: half of
+    20."""
 
     thrash_min_cycles: int = 3
     """Cycles. One or two goals below the live heap come from a jump of the live heap; they are
     not a lasting state."""
 
     thrash_gap_cycles: int = 8
-    """Cycles. This many goals just above the live heap, between goals below it, end no episode."""
+    """Cycles. This many goals just above the live heap, between goals below it, do not end an
+    episode."""
 
     episode_join_cycles: int = 8
-    """Cycles. Two ranges of one state that are this close are one episode."""
+    """Cycles. Two ranges of one state this close together are one episode."""
 
     episode_join_s: float = 5.0
-    """Seconds. Two ranges of one state that are this close are one episode, too."""
+    """Seconds. Two ranges of one state this close together are also one episode."""
 
     thrash_gogc: float = 8.0
     """Effective GOGC. Under limits 3 to 8 % above the live heap its medians were 5.6 and 7.8."""
@@ -236,29 +239,32 @@ class Thresholds:
     """Share of CPU. The GC CPU limiter allows no more than half."""
 
     metrics_thrash_window_s: float = 5.0
-    """Seconds. Long enough for some cycles where they follow each other closely."""
+    """Seconds. Long enough for several cycles when they are frequent."""
 
     growth_times_up: float = 2.0
-    """A factor. A live heap that rises from cycle to cycle grows if it at least doubles."""
+    """A factor. A live heap that rises with every cycle counts as growth if it at least doubles."""
 
     growth_min_span_s: float = 60.0
     """Seconds. Growth over a shorter time can be the start-up."""
 
     growth_steady: float = 0.5
-    """Growth in the last third of the time, relative to the mean. A cache that fills slows down."""
+    """Growth in the last third of the time, relative to the mean. The growth of a filling cache
+    slows down."""
 
     fallen_share: float = 0.5
-    """Share of the high level of the live heap. Under it to the end, memory was freed."""
+    """Share of the high level of the live heap. If the live heap stays below it to the end, memory
+    was freed."""
 
     growth_regular_times: float = 10.0
-    """Upper bound of the slope, relative to the lower one. A wider interval gives no rate."""
+    """Ratio of the upper to the lower bound of the slope. A wider interval gives no rate."""
 
     grown_times: float = 1.5
-    """Peak of the live heap of a process that thrashes, relative to its first level: its growth,
-    and not the limit alone, is the cause."""
+    """Ratio of the peak live heap of a thrashing process to its first level. Above it, growth is
+    the cause, not the limit alone."""
 
     no_room_gogc: float = 1.0
-    """Effective GOGC. Lower ones are the live heap itself, within the rounding: it did not fit."""
+    """Effective GOGC. Lower values mean a goal at the live heap, within the rounding: it did not
+    fit."""
 
     growth_min_share: float = 0.10
     """Share of the median live heap, gained within the log. Less does not matter yet."""
@@ -273,16 +279,16 @@ class Thresholds:
     """Hours. An alert is about the present shift; a report can warn of tomorrow."""
 
     step_share: float = 0.5
-    """Relative change of the live heap's median. A smaller step is common load variation."""
+    """Relative change of the median live heap. A smaller step is common load variation."""
 
     step_least_time: float = 0.1
-    """Share of the log's time that each level lasts. A shorter one is a start-up or a spike."""
+    """Share of the log's time that each level must last. A shorter one is a start-up or a spike."""
 
     step_spread: float = 0.15
-    """Relative standard deviation of the live heap. Above it the heap is not at a level."""
+    """Relative standard deviation of the live heap. Above it, the heap has no level."""
 
     step_drift: float = 0.35
-    """Change within a level, relative to that between the levels. Steady growth has 2/3."""
+    """Change within a level, relative to the step between levels. Steady growth has 2/3."""
 
     spike_times: float = 2.0
     """Times the median of the surrounding cycles. A spike doubles the heap goal as well."""
@@ -303,14 +309,14 @@ class Thresholds:
     """Share of cycles. Go 1.9 to 1.19 print `(forced)` too often, so a tenth is not enough."""
 
     periodic_s: tuple[float, float] = (119.9, 181.0)
-    """Seconds between cycles. The runtime forces a cycle after two minutes (forcegcperiod), and
-    its monitor, which looks whether it is time, sleeps up to a minute (sysmon of proc.go)."""
+    """Seconds between cycles. The runtime forces a cycle after two minutes (forcegcperiod), and its
+    monitor, which starts the cycle, sleeps up to a minute (sysmon of proc.go)."""
 
     idle_gap_s: float = 5.0
     """Seconds without a cycle. A shorter time may be chance."""
 
     idle_gap_times: float = 20.0
-    """Times the usual time between cycles. The program allocates next to nothing then."""
+    """Multiple of the usual time between cycles. The program then allocates next to nothing."""
 
     periodic_share: float = 0.8
     """Share of intervals. The program is idle if nearly all cycles are periodic."""
@@ -319,7 +325,8 @@ class Thresholds:
     """MiB. A smaller constant live heap need not be a ballast."""
 
     ballast_spread: float = 0.1
-    """Share of the smallest live heap. That of a program that uses its memory varies more."""
+    """Share of the smallest live heap. The live heap of a program that uses its memory varies
+    more."""
 
     roots_share: float = 0.1
     """Share of the live heap. Smaller stacks and globals hardly move the heap goal."""
@@ -363,7 +370,7 @@ class Thresholds:
     """Share of the heap in use. Ordinary programs waste less on partly filled spans."""
 
     idle_share: float = 0.25
-    """Share of the memory obtained from the OS. Normally Go returns idle memory before."""
+    """Share of the memory obtained from the OS. Normally Go returns idle memory earlier."""
 
     off_heap_share: float = 0.2
     """Share of resident memory. GOMEMLIMIT has to leave room for a part of this size."""
@@ -372,11 +379,12 @@ class Thresholds:
     """Seconds since the start. Before, the rounding of `@` moves the percentage by a point."""
 
     before_start_s: float = 0.02
-    """Seconds from the start of the runtime's clock of CPU time (procresize) to the 0 of `@`
-    (runtime.main): on a crowded machine some 10 ms."""
+    """Seconds between the start of the runtime's CPU clock (procresize) and the 0 of `@`
+    (runtime.main): some 10 ms on a crowded machine."""
 
     log_check_points: float = 1.0
-    """Percentage points between added up and printed GC CPU: at most 0.3 in 160 intact logs."""
+    """Percentage points between the sum of the lines and printed GC CPU: at most 0.3 in 160 intact
+    logs."""
 
     storm_assist_share: float = 0.5
     """Share of GC CPU. Above it, the program does more of the marking than the workers."""
@@ -397,7 +405,7 @@ class Thresholds:
     """Cycles. Fewer can be chance."""
 
     burst_min_per_s: float = 5.0
-    """Cycles per second. A lower frequency is harmless, whatever is usual for the program."""
+    """Cycles per second. A lower frequency is harmless for any program."""
 
     surge_times: float = 4.0
     """Times the usual allocation rate. The pacer's prediction is useless beyond this."""
@@ -412,8 +420,8 @@ class Thresholds:
     """Ratio of memory limit to live heap. Below it GC runs almost all the time."""
 
     roomy_limit_times: float = 1.5
-    """Ratio of the memory limit that is advised to the lowest one without thrashing. A program
-    that was measured still had `limit-tight` at 1.17 times that, and not at 1.26."""
+    """Ratio of the advised memory limit to the lowest one without thrashing. A measured program
+    still had `limit-tight` at 1.17 times that limit, but not at 1.26."""
 
     tight_limit_share: float = 0.95
     """Share of the container's limit. A higher GOMEMLIMIT leaves no room for memory that Go does
@@ -430,8 +438,8 @@ class Thresholds:
     safe limit is at least 1.25 times the live heap (`safe_limit_times`)."""
 
     server_thrash_cycle_share: float = 0.12
-    """Allocation per cycle divided by the heap goal, where a memory limit is set. Below it, the
-    goal is at the live heap: of 63 recorded series, in the 4 that thrashed and no other."""
+    """Allocation per cycle divided by the heap goal, if a memory limit is set. Below it, the goal
+    is at the live heap: that was so in 4 of 63 recorded series, exactly those that thrashed."""
 
     server_near_cycle_share: float = 0.3
     """The same for processes that are close to thrashing: GOGC=43 has this share."""
@@ -440,17 +448,17 @@ class Thresholds:
     """Share of all CPU, averaged over the time range. The runtime's limiter acts at 0.5."""
 
     server_at_limit_share: float = 0.9
-    """Memory that Go has from the system, divided by GOMEMLIMIT. Where the limit set the heap goal
-    it was 0.91 to 1.4 in 12 recordings, otherwise at most 0.82 in 8. A low GOGC alone leaves as
-    little room."""
+    """Memory that Go has from the system, divided by GOMEMLIMIT: 0.91 to 1.4 in 12 recordings in
+    which the limit set the heap goal, at most 0.82 in 8 others. The check is needed because a low
+    GOGC alone leaves the same little room."""
 
     server_min_per_s: float = 0.1
     """Cycles per second. An idle process allocates next to nothing between the cycles that the
-    runtime forces every two minutes, which is no thrashing."""
+    runtime forces every two minutes; that is not thrashing."""
 
     server_container_share: float = 0.9
-    """Largest resident memory divided by the container's limit. What is left is less than the
-    kernel often needs for the page cache of the container."""
+    """Largest resident memory divided by the container's limit. The rest is less than the kernel
+    often needs for the page cache of the container."""
 
 
 DEFAULT = Thresholds()
@@ -488,7 +496,7 @@ def _limit(quantity: Quantity, value: str | float) -> float:
 
 
 def with_promises(thresholds: Thresholds, promised: Mapping[Quantity, float]) -> Thresholds:
-    """Returns thresholds by which what breaks a promise is a warning."""
+    """Returns thresholds with which a broken service level is a warning."""
     changed: dict[str, Any] = {}
     if (pause := promised.get("pause")) is not None:
         changed |= {
@@ -507,7 +515,7 @@ def least_limit(live_mib: float, outside_mib: float) -> float:
 
 
 def roomy_limit(least: float) -> float:
-    """Returns the memory limit to advise, which is not itself `limit-tight`, from the lowest."""
+    """Returns the memory limit to advise, well above the lowest one, to avoid `limit-tight`."""
     return float(math.ceil(DEFAULT.roomy_limit_times * least))
 
 
@@ -521,7 +529,7 @@ _KINDS = {field.name: type(getattr(DEFAULT, field.name)) for field in fields(Thr
 
 
 def thresholds_from(values: Mapping[str, Any]) -> Thresholds:
-    """Returns the default thresholds with other values, by name.
+    """Returns the default thresholds with some values replaced, by name.
 
     Raises:
         BadSettingError: a name is unknown, or a value is not a number.

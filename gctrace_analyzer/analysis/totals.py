@@ -1,6 +1,6 @@
 """Totals of spans: sums, and rates that are ratios of sums; two totals add up.
 
-A rate is over the spans in which both its parts are known. The same definitions hold for a run, a
+A rate covers the spans in which both its parts are known. The same definitions hold for a run, a
 window, a segment, an episode, and a part of a long log.
 """
 
@@ -19,7 +19,7 @@ from gctrace_analyzer.ingest.rows import not_null
 _with_idle = pl.col("gc_cpu_s") + pl.col("idle_cpu_s")
 
 ROUNDING = "alloc_rounding_share"
-"""The rate that says by how much truncated sizes may move the allocation."""
+"""The rate that bounds the error of the allocation by truncated sizes."""
 
 RATES: dict[str, tuple[pl.Expr, pl.Expr]] = {
     "gc_per_s": (pl.col("steps"), pl.col("steps_s")),
@@ -40,29 +40,25 @@ RATES: dict[str, tuple[pl.Expr, pl.Expr]] = {
     ROUNDING: (pl.col("rounding_mib"), pl.col("allocated_mib")),
     "true_live_heap_mib": (pl.col("true_live_mib"), pl.lit(1.0)),
 }
-"""Each rate: what is divided, and by what, in the columns of spans.
-
-The frequency of a run is from the start of its first cycle to that of its last one. Of a part of it
-(a window, a segment, an episode) it is `counted_per_s`: the cycles that it has in its time.
-"""
+"""Each rate: numerator and denominator, in the columns of spans."""
 
 
 @cache
 def part(rate: str) -> pl.Expr:
-    """Returns what a rate divides, null in spans that do not count for it."""
+    """Returns the numerator of a rate, null in spans that do not count for it."""
     above, below = RATES[rate]
     return pl.when(below.is_not_null()).then(above)
 
 
 @cache
 def whole(rate: str) -> pl.Expr:
-    """Returns what a rate divides by, null in spans that do not count for it."""
+    """Returns the denominator of a rate, null in spans that do not count for it."""
     above, below = RATES[rate]
     return pl.when(above.is_not_null()).then(below)
 
 
 def sums(rates: Iterable[str]) -> list[pl.Expr]:
-    """Returns both sums of each rate, to be divided by `quotients`."""
+    """Returns both sums of each rate, for `quotients` to divide."""
     return [
         end(rate).sum().alias(f"{rate}/{end.__name__}")
         for rate in rates
@@ -71,9 +67,9 @@ def sums(rates: Iterable[str]) -> list[pl.Expr]:
 
 
 def quotients(rates: Iterable[str]) -> list[pl.Expr]:
-    """Returns the rates from their sums; null where there is nothing to divide by, or hidden.
+    """Returns the rates from their sums; null if the denominator is 0 or truncation hides it.
 
-    The allocation needs `ROUNDING`, whose sums say whether it is known.
+    The allocation needs `ROUNDING`: its sums decide whether the allocation is known.
     """
     return [
         _divided(rate, lambda name, end: pl.col(f"{name}/{end.__name__}")).alias(rate)
@@ -82,7 +78,7 @@ def quotients(rates: Iterable[str]) -> list[pl.Expr]:
 
 
 def quotient(rate: str) -> pl.Expr:
-    """Returns a rate over some spans, such as those of a group; null as those of `quotients`."""
+    """Returns a rate over some spans, such as a group; null under the same conditions."""
     return _divided(rate, lambda name, end: end(name).sum())
 
 
@@ -92,18 +88,18 @@ def _divided(rate: str, summed: Callable[[str, Callable[[str], pl.Expr]], pl.Exp
     if rate == "alloc_mib_per_s":
         known &= ~_hides(summed(ROUNDING, part), summed(ROUNDING, whole))
     elif rate == "gc_cpu_share":
-        # Within a few milliseconds, truncated times hide how long it was.
+        # Within a few milliseconds, truncated times hide the real length.
         known &= above <= below
     return pl.when(known).then(above / below)
 
 
 def _hides(rounding_mib: Any, allocated_mib: Any) -> Any:
-    """Returns whether truncated sizes hide what was allocated."""
+    """Returns whether truncated sizes hide the allocation."""
     return rounding_mib > _HIDES * allocated_mib
 
 
 def rates_of(spans: pl.DataFrame, *rates: str) -> dict[str, float | None]:
-    """Returns rates over some spans; None where there is nothing to divide by."""
+    """Returns rates over some spans; None if a denominator is 0."""
     figures = (quotient(rate).alias(rate) for rate in rates)
     return select(spans, *figures).row(0, named=True)
 
@@ -116,9 +112,9 @@ def total(column: str | pl.Expr) -> pl.Expr:
 
 @frozen
 class Values:
-    """Some values, and how often each occurs; None if each stands for itself.
+    """Values with the number of times that each occurs; None if each stands for itself.
 
-    Quantiles are exact, also of the values of several parts: counts of equal values add up.
+    Quantiles are exact, even over several parts: counts of equal values add up.
     """
 
     values: pl.Series
@@ -145,7 +141,7 @@ class Values:
         return Values(table["value"], table["count"])
 
     def quantile(self, share: float) -> float | None:
-        """Returns the quantile, interpolated linearly; None of no values."""
+        """Returns the quantile, interpolated linearly; None without values."""
         if self.counts is None:
             return self.values.quantile(share, "linear")
         table = pl.DataFrame({"value": self.values, "count": self.counts}).sort("value")
@@ -176,15 +172,15 @@ _PAUSES = {"stw_p50_ms": 0.5, "stw_p99_ms": 0.99}
 
 @frozen
 class Totals:
-    """The sums over some spans, and the values that quantiles are of.
+    """The sums over some spans, and the values for quantiles.
 
     Attributes:
         cycles: number of cycles.
-        forced_cycles: those of them that the program forced.
-        sums: by name, in the units of the summary; None where no span has it.
-        maxima: by name, the same.
-        rates: of each rate both sums.
-        values: by column of spans, and `pause_ms`.
+        forced_cycles: number of cycles that the program forced.
+        sums: sums by name, in the units of the summary; None if no span has the value.
+        maxima: maxima by name, in the same form.
+        rates: both sums of each rate.
+        values: values by column of spans, and `pause_ms`.
     """
 
     cycles: int
@@ -196,7 +192,7 @@ class Totals:
 
     @classmethod
     def of(cls, spans: pl.DataFrame, pauses_ms: pl.Series) -> Totals:
-        """Returns the totals of spans of which none contains another.
+        """Returns the totals of spans that do not contain each other.
 
         Args:
             spans: as described in `spans`.
@@ -218,7 +214,7 @@ class Totals:
 
     @classmethod
     def of_one(cls, span: Mapping[str, float | None]) -> Totals:
-        """Returns the totals of a span from what is known of it, by column."""
+        """Returns the totals of one span from its known values, by column."""
         names = {name for expression in _totals() for name in expression.meta.root_names()}
         row = {name: [span.get(name)] for name in (*names, *_COUNTED)}
         frame = pl.DataFrame(row, schema_overrides=dict.fromkeys(row, pl.Float64))
@@ -239,7 +235,7 @@ class Totals:
         )
 
     def counted(self) -> Totals:
-        """Returns the same with counted values, which are small and add up."""
+        """Returns a copy with counted values, which are small and add up."""
         values = {name: each.counted() for name, each in self.values.items()}
         return Totals(
             self.cycles, self.forced_cycles, self.sums, self.maxima, self.rates, values
@@ -248,7 +244,7 @@ class Totals:
     def rate(self, name: str) -> float | None:
         """Returns a rate; None if there is nothing to divide by, or it is impossible.
 
-        Within a few milliseconds, truncated times hide how long it was.
+        Within a few milliseconds, truncated times hide the real length.
         """
         above, below = self.rates[name]
         spent_s, capacity_s = self.rates["gc_cpu_with_idle_share"]
@@ -284,11 +280,11 @@ def _both(join: Any, one: float | None, other: float | None) -> float | None:
 
 
 _HIDES = 1 / 3
-"""Share of the allocation by which truncated sizes may be off. From there on the interval of the
-sum has ends that differ more than twofold, and the allocation is unknown."""
+"""Share of the allocation by which truncated sizes may be off. Above it, the ends of the sum's
+interval differ more than twofold, and the allocation is unknown."""
 
 _ROUNDED = 1.02
-"""Times the time of all processors. Where GC took more, truncated times hide how long it was."""
+"""Multiple of the time of all processors. If GC took more, truncated times hide the real length."""
 
 _OF_ALL_CPUS = frozenset(
     rate for rate in RATES if "cpu_" in rate or rate == "assist_share_of_cpu"
@@ -301,7 +297,7 @@ _OF_TIME = frozenset(
 """The rates that are over time."""
 
 _SHORTEST_S = 0.004
-"""Seconds. Times are printed in whole milliseconds: of a shorter time, a third may be missing."""
+"""Seconds. Times are printed in whole milliseconds, so a third of a shorter time may be missing."""
 
 _NOT_SHOWN = ("counted_per_s", ROUNDING)
 

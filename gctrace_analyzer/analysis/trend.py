@@ -1,4 +1,4 @@
-"""Trends: the slope of a series, the growth of the live heap, what changed at a time."""
+"""Trends: the slope of a series, the growth of the live heap, and changes at a given time."""
 
 from __future__ import annotations
 
@@ -35,14 +35,15 @@ calculated."""
 
 _END_CYCLES = 5
 """The live heap at the beginning and at the end is the median of this many cycles, but of no more
-than a fifth: in a short log of a heap that grows, they would be of its middle. Where these cycles
-only rise, it is that of the first or the last of them."""
+than a fifth of all: in a short log of a growing heap, more would reach its middle. If these cycles
+only rise, it is the value of the first or the last of them."""
 
 _HIGH = 0.9
-"""The quantile of the live heap over time that is its high level."""
+"""Quantile of the live heap over time that defines its high level."""
 
 _FEWEST_RECENT = 4
-"""Cycles. With fewer in the last third of the time, each half would be one of them, or the same."""
+"""Cycles. With fewer in the last third of the time, each half would have only one, or the same
+one."""
 
 
 @frozen
@@ -83,7 +84,7 @@ def slope(series: pl.DataFrame, *, x: str, y: str) -> Slope | None:
 
 @lru_cache(maxsize=8)
 def _pairs(count: int) -> tuple[pl.Series, pl.Series]:
-    """Returns the places of both points of every pair, the earlier one first."""
+    """Returns the positions of both points of every pair, the earlier one first."""
     cycle = pl.int_range(count, dtype=pl.UInt32, eager=True).alias("i").to_frame()
     later = cycle.select("i", j=pl.int_ranges(pl.col("i") + 1, count, dtype=pl.UInt32))
     pairs = later.filter(pl.col("j").list.len() > 0).explode("j")
@@ -98,12 +99,12 @@ def _thinned(series: pl.DataFrame) -> pl.DataFrame:
 
 
 def _medians(series: pl.DataFrame, x: str, y: str, *, parts: int) -> pl.DataFrame:
-    """Returns the medians of equal ranges of `x`, which is in order; not those of empty ranges."""
+    """Returns the medians of equal ranges of `x`, which is in order, without empty ranges."""
     passed = series[x] - series[x][0]
     place = passed / max(passed[-1], 1e-9) * parts
     # A cast rounds times before the first one up; `floor` is a query.
     part = (place if passed.min() == 0 else place.floor()).cast(pl.Int64).alias("part")
-    # The last point is where another range would begin.
+    # The last point lies where another range would begin.
     part = part.set(part > parts - 1, parts - 1)
     numbered = series[[x, y]].hstack([part])
     return grouped(numbered, "part").agg(not_null(pl.col(x, y)).median())[[x, y]]
@@ -123,7 +124,7 @@ def _inflation(points: pl.DataFrame, per_s: float) -> float:
 
 
 def _quantile(values: pl.Series, q: float) -> float:
-    # Polars looks for one place, which is quicker than to sort all pairs.
+    # Polars finds one position faster than it sorts all pairs.
     return float(values.quantile(min(max(q, 0.0), 1.0), "linear") or 0.0)
 
 
@@ -151,7 +152,7 @@ class LiveGrowth:
     """When the live heap was `first_mib`, and when it was `last_mib`."""
     fell_at_s: float | None = None
     fell_to_mib: float = 0.0
-    """When the live heap fell after its growth, and to what; None: it did not."""
+    """When the live heap fell after its growth, and to what size; None if it did not."""
 
     @property
     def is_steady(self) -> bool:
@@ -183,17 +184,17 @@ class LiveGrowth:
 
     @property
     def text(self) -> str:
-        """From where to where the live heap grew, as the beginning of a sentence."""
+        """The first and the last size of the live heap, as the beginning of a sentence."""
         return self.text_with("")
 
     def text_with(self, also: str) -> str:
-        """Returns `text`, with what else grew in that time."""
+        """Returns `text` with what else grew in that time."""
         sizes = f"The live heap grew from {self.first_mib:,.0f} to {self.last_mib:,.0f} MiB"
         return f"{sizes}{also} in {duration_text(self.last_s - self.first_s)}"
 
     @property
     def fall(self) -> str:
-        """What came after the growth, as a sentence with a space before it; empty if nothing."""
+        """What followed the growth, as a sentence with a leading space; empty if nothing."""
         if self.fell_at_s is None:
             return ""
         to = f"{self.fell_to_mib:,.0f} MiB" if self.fell_to_mib >= 1 else "under 1 MiB"
@@ -221,7 +222,7 @@ def live_growth(cycles: pl.DataFrame) -> LiveGrowth | None:
     grown = int((live >= DEFAULT.fallen_share * high_mib).arg_true()[-1]) + 1
     if grown == len(timed):
         return growth
-    # It grew until then: what came after is another fact.
+    # The heap grew until then; the rest is a separate fact.
     before, after_mib = _growth_of(timed[:grown]), median(live[grown:])
     fell_at_s = timed["start_s"][grown]
     return before and replace(before, fell_at_s=fell_at_s, fell_to_mib=after_mib)
@@ -267,7 +268,7 @@ def _growth_of(timed: pl.DataFrame) -> LiveGrowth | None:
 def _always_up(timed: pl.DataFrame) -> Slope | None:
     """Returns the slope of a live heap that no cycle lowered; None if one did, or it hardly grew.
 
-    By chance, five values are in rising order once in 120 times.
+    By chance, one in 120 series of five values is in rising order.
     """
     times, live = timed["start_s"], timed["heap_live_mib"]
     passed, grown = times[1:] - times[:-1], live[1:] - live[:-1]
@@ -288,12 +289,12 @@ def _recent_mib(later: pl.DataFrame) -> float:
     if len(recent) < _FEWEST_RECENT:
         return float(recent[-1] - live.filter(~is_recent)[-1])
     half = max(len(recent) // 2, 1)
-    # The medians of the halves lie half of the time apart.
+    # The medians of the halves are half of the time apart.
     return 2 * (median(recent.tail(half)) - median(recent.head(half)))
 
 
 def _end(values: pl.Series, at: Literal[0, -1], side: Literal["lower", "higher"]) -> float:
-    """Returns the value at one end, or if they do not only rise the median, also of one cycle."""
+    """Returns the value at one end, or the median there unless the values only rise."""
     known = not_null(values)
     return float(known[at] if known.is_sorted() else known.quantile(0.5, side) or 0)
 
@@ -310,15 +311,15 @@ _CHANGED = 1.5
 """Ratio of the medians before and after. Smaller changes are usual for a load."""
 
 _SIDE_S, _SIDE_CYCLES = 10.0, 20
-"""Seconds and cycles before and after the beginning that are compared: whichever are fewer."""
+"""Seconds and cycles compared before and after the beginning: whichever are fewer."""
 
 _QUANTITIES = {
     "alloc_mib_per_s": ("the allocation rate", "/s", "rose"),
     "heap_live_mib": ("the live heap", "", "rose"),
     "heap_goal_mib": ("the heap goal", "", "fell"),
 }
-"""What is compared: words, what follows the size, and the change that costs GC time. The opposite
-change would be an effect: a program that thrashes allocates less."""
+"""The figures that are compared: words, text after the size, and the change that costs GC time. The
+opposite change would be an effect: a program that thrashes allocates less."""
 
 
 def changes_at(cycles: pl.DataFrame, start_s: float, thresholds: Thresholds) -> list[str]:

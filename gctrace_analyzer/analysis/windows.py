@@ -18,7 +18,7 @@ MOST_WINDOWS = 1_000_000
 """More windows than this are requested only by mistake, for example with a wrong unit."""
 
 LEAST_COVERED = 0.5
-"""Share of a window. If the input covers less, rates in it say nothing about the window."""
+"""Share of a window. If the input covers less, its rates say nothing about the window."""
 
 
 _ROWS_AT_ONCE = 1 << 15
@@ -42,13 +42,13 @@ def parts(spans: pl.DataFrame, count: int) -> pl.DataFrame:
 def windows(spans: pl.DataFrame, length_s: float, *, origin_s: float = 0.0) -> pl.DataFrame:
     """Returns the figures of windows of `length_s` (`schema.WINDOWS`).
 
-    What a cycle spent is distributed evenly over its duration, because the log does not show
-    when an assist ran. A cycle with its maxima belongs to the window in which it started. The
-    cycles of a span that has several are distributed evenly too, so windows shorter than the time
-    between two dumps show nothing new; its maxima belong to the window in which it ended.
-    Rates and shares are of the part of the window that the input covers. They are null if that is
-    less than half of the window and the process has another one: a log ends with a cycle, so a
-    short rest would show GC that costs many times what it does.
+    The CPU time of a cycle is distributed evenly over its duration, because the log does not show
+    when an assist ran. A cycle with its maxima belongs to the window in which it started. If a span
+    has several cycles, they are distributed evenly too, so windows shorter than the time between
+    two dumps show nothing new. Its maxima belong to the window in which it ended. Rates and shares
+    refer to the part of the window that the input covers. They are null if that is less than half
+    of the window and the process has another window: a log ends with a cycle, so a short last
+    window would multiply the cost of GC.
 
     Args:
         spans: as described in `spans`.
@@ -68,7 +68,7 @@ def windows(spans: pl.DataFrame, length_s: float, *, origin_s: float = 0.0) -> p
         chain.from_iterable(_pieces(rows, length_s) for rows in timed), how="diagonal"
     )
     added = [name for name in pieces.columns if name not in ("process", "window")]
-    # Of these, there is one value for each window.
+    # These have one value for each window.
     sizes = select(known, *_PLACES, *_SIZES, "pause_max_ms", "heap_peak_mib")
     counted = _counted(sizes, length_s, origin_s)
     others = [name for name in counted.columns if name not in ("process", "window")]
@@ -125,10 +125,10 @@ def duration(seconds: pl.Expr) -> pl.Expr:
 
 
 def _timed(spans: pl.DataFrame, origin_s: float) -> pl.DataFrame:
-    """Returns what each span adds to windows; times count from the first window."""
+    """Returns the amounts that each span adds to windows; times count from the first window."""
     begin_s, elapsed = pl.col("begin_s") - origin_s, pl.col("elapsed_s")
     allocated = pl.col("allocated_mib").is_not_null()
-    # What is not in a cycle of its own is spread over the span.
+    # Amounts outside a single cycle are spread over the span.
     several = pl.col("start_s").is_null()
     spread = {
         "spread": pl.when(several).then(pl.col("cycles").cast(pl.Float64)).fill_null(0),
@@ -154,7 +154,7 @@ def _timed(spans: pl.DataFrame, origin_s: float) -> pl.DataFrame:
 
 
 def _span_s(places: pl.DataFrame) -> float:
-    """Returns how long the longest process is."""
+    """Returns the length of the longest process."""
     begin_s = pl.coalesce("begin_s", "start_s")
     spans = of_each_process(places, (pl.col("end_s").max() - begin_s.min()).alias("span"))
     return spans["span"].max() or 0.0  # type: ignore[return-value]  # a number
@@ -163,22 +163,22 @@ def _span_s(places: pl.DataFrame) -> float:
 _ALLOCATED = "alloc_mib_per_s/part"
 _OF_GC = "assist_share_of_gc_cpu/whole"
 _SPENT = (*(f"{rate}/part" for rate in _RATES if rate != "alloc_mib_per_s"), _OF_GC)
-"""What a span spends from the start of its cycle on."""
+"""Amounts that a span spends after the start of its cycle."""
 
 _PASSED = (
     *("covered_s", "counted_s", "spread"),
     *(f"{rate}/whole" for rate in _RATES if f"{rate}/whole" != _OF_GC),
     *(f"{name}/{end}" for name in _SIZES for end in ("part", "whole")),
 )
-"""What passes from the start to the end of a span."""
+"""Amounts that pass from the start to the end of a span."""
 
 
 def _pieces(rows: pl.DataFrame, length_s: float) -> Iterator[pl.DataFrame]:
-    """Yields tables of sums by window, which have to be added.
+    """Yields tables of sums by window, to be added.
 
-    What a cycle spent belongs to the time from its start to its end, the time that passes and what
-    it could have used to the time since the end of the cycle before, and what was allocated before
-    it to the time from there to its start. Nearly all cycles are in one window with all three.
+    The CPU time of a cycle belongs to the time from its start to its end. Elapsed time and CPU
+    capacity belong to the time since the end of the previous cycle. Allocation before the cycle
+    belongs to the time from there to its start. For nearly all cycles, all three lie in one window.
     """
     begin, spends, end = pl.col("begin_s"), pl.col("spends_s"), pl.col("end_s")
     placed = rows.with_columns(
@@ -224,7 +224,7 @@ def divided(ranges: pl.DataFrame, length_s: float) -> pl.DataFrame:
 
 
 def _counted(sizes: pl.DataFrame, length_s: float, origin_s: float) -> pl.DataFrame:
-    """Returns counts, medians and maxima of what counts in one window each."""
+    """Returns counts, medians and maxima of values that belong to one window each."""
     started_s, end_s = pl.col("start_s") - origin_s, pl.col("end_s") - origin_s
     ends_in = (end_s / length_s).ceil() - 1
     at = pl.coalesce((started_s / length_s).floor(), ends_in).cast(pl.Int64)

@@ -1,7 +1,7 @@
 """How much a setting gains over the present one, and how certain that is.
 
-The present figure is measured and the other one predicted from the same log, so what both share
-(the program's own rate, the machine) cancels out. What remains was measured on real programs.
+The present figure is measured, and the other one is predicted from the same log. So errors that
+both share (the program's own rate, the machine) cancel out. The rest was measured on real programs.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _PAIRED = {
 allocated per cycle; times 1/√cycles, then and now (docs/predictions.md)."""
 
 _CONTENDED = 1.5
-"""Factor on it if other work seems to compete for the CPUs."""
+"""Factor on this deviation if other work seems to compete for the CPUs."""
 
 
 _RUN_TIME = (0.05, 0.3)
@@ -40,7 +40,7 @@ logarithm itself. Measured on ten programs: nine of ten results of batch program
 
 
 def run_time(load: Load, center: Prediction) -> tuple[float, float, float]:
-    """Returns the run time of a CPU-bound program relative to now: lower end, middle, upper end.
+    """Returns the run time of a CPU-bound program relative to now: lower end, middle and upper end.
 
     The interval covers 80 %.
     """
@@ -79,7 +79,7 @@ class Gain:
         return NormalDist().cdf(distance / self.deviation)
 
     def saved(self, present: float) -> tuple[float, float, float]:
-        """Returns how much less than `present` it is: lower end, middle, upper end (80 %)."""
+        """Returns the saving against `present`: lower end, middle and upper end (80 %)."""
         low, middle, high = (
             present * (1 - 1 / max(ratio, 1e-9)) for ratio in (self.low, self.ratio, self.high)
         )
@@ -94,7 +94,7 @@ def gain(
     center: Prediction,
     others: Sequence[Prediction],
 ) -> Gain:
-    """Returns the gain of a prediction over the present, measured figure.
+    """Returns the gain of a prediction over the present measured figure.
 
     Args:
         quantity: `gc_cpu_with_idle_share`, `heap_peak_mib` or `stw_share`.

@@ -1,9 +1,9 @@
-"""Programs that mark assists hold back: what they would allocate without.
+"""Programs that mark assists slow down: how fast they would allocate without assists.
 
-Where goroutines do much of the marking and the heap ends at its goal, a cycle allocates as much as
-there is room for. With more room it allocates more, up to what the program allocates until workers
-alone have marked the heap. Measured on benchmarks of the Go project and seven programs of our own:
-without this, the heap peak under GOGC=400 was predicted to be half of what it was.
+If goroutines do much of the marking and the heap ends at its goal, a cycle allocates as much as the
+goal has room for. With more room it allocates more, at most what the program allocates while
+workers alone mark the heap. Measured on benchmarks of the Go project and seven programs of our own:
+without this correction, the predicted heap peak under GOGC=400 was half the real one.
 """
 
 from __future__ import annotations
@@ -15,31 +15,31 @@ from gctrace_analyzer.advise.prediction.load import Load, passed
 from gctrace_analyzer.analysis.timeline.limiter import BACKGROUND_SHARE
 
 FULL_ROOM, MUCH_ASSIST = (0.75, 0.9), (0.25, 0.4)
-"""Share of the room from trigger to goal that is allocated during marking, and of marking done in
-assists. Between the first and the second of each, a log passes from one whose assists do not limit
-the program to one whose heap ends at its goal only because goroutines have to mark."""
+"""Share of the room from trigger to goal that is allocated during marking, and share of marking
+done in assists. At the first value of each pair, assists do not limit the program. At the second,
+the heap ends at its goal only because goroutines have to mark."""
 
 FREE_RATE = 0.8
-"""The allocation rate during marking, relative to that between cycles, for each CPU that is left
-to the program: 0.65 to 1.0 measured on eight programs whose assists ended with a higher GOGC."""
+"""Allocation rate during marking relative to the rate between cycles, per CPU left to the program.
+Measured: 0.65 to 1.0 on eight programs whose assists ended with a higher GOGC."""
 
 
 @dataclass(frozen=True)  # without slots, so that properties are calculated once
 class Assists:
-    """What mark assists did to the program of a load."""
+    """How much mark assists slowed a program down."""
 
     load: Load
 
     @cached_property
     def hold_back(self) -> float:
-        """1 if assists hold the allocation back to end at the goal, 0 if they do not."""
+        """1 if assists slow allocation so that the heap ends at the goal, 0 if they do not."""
         load = self.load
         share = load.assist_ms / load.work_ms
         return passed(load.room_used, FULL_ROOM) * passed(share, MUCH_ASSIST)
 
     @cached_property
     def free_in_mark_times(self) -> float:
-        """How many times as much would be allocated during marking if nothing held it back."""
+        """Factor by which allocation during marking would grow if nothing slowed it down."""
         hold_back = self.hold_back
         if not hold_back:
             return 1.0
@@ -49,21 +49,21 @@ class Assists:
 
     @property
     def workers(self) -> float:
-        """CPUs that mark without assists: those of background and idle workers."""
+        """CPUs of background and idle workers, which mark without assists."""
         return max(self.load.background_ms + self.load.idle_ms, 1e-3) / self.load.mark_ms
 
     @property
     def mark_ms_without(self) -> float:
-        """How long marking would take if only workers marked."""
+        """Duration of marking if only workers marked, in ms."""
         return self.load.work_ms / max(self.workers, BACKGROUND_SHARE * self.load.cpus)
 
     def in_mark_of(self, mark_ms: float) -> float:
-        """Returns how many MiB are allocated while marking runs for `mark_ms`."""
+        """Returns the MiB that are allocated while marking runs for `mark_ms`."""
         lost_ms = self._lost_to_marking_ms(self.load.work_ms)
         return self._free_mib_per_ms * max(mark_ms - lost_ms, 0.0)
 
     def mark_ms_of(self, in_mark: float, work_ms: float) -> float:
-        """Returns how long marking runs if `in_mark` MiB are allocated meanwhile."""
+        """Returns the duration of marking in ms if `in_mark` MiB are allocated meanwhile."""
         return in_mark / max(self._free_mib_per_ms, 1e-9) + self._lost_to_marking_ms(work_ms)
 
     @property
@@ -71,5 +71,5 @@ class Assists:
         return FREE_RATE * max(self.load.alloc_off, self.load.alloc_in) / 1000
 
     def _lost_to_marking_ms(self, work_ms: float) -> float:
-        """Returns the time in which a program that needs all CPUs allocates nothing."""
+        """Returns the time during which a program that needs all CPUs cannot allocate."""
         return self.load.cpu_bound * work_ms / self.load.cpus

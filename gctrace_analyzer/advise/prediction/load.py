@@ -1,9 +1,9 @@
-"""The load of a program: what a log shows of it that does not depend on GOGC and GOMEMLIMIT.
+"""The load of a program: the properties in a log that do not depend on GOGC and GOMEMLIMIT.
 
-The figures are sums over the steady cycles, not means of ratios. The path has the same cycle by
-cycle, for replays. The true live heap (the marked heap without what was allocated during marking)
-is a property of the program: between settings of ten programs it moved by at most 2 %, the marked
-heap by up to 32 %.
+The figures are ratios of sums over the steady cycles, not means of ratios. The path has the same
+data cycle by cycle, for replays. The true live heap (the marked heap without what was allocated
+during marking) is a property of the program: between settings of ten programs it moved by at most 2
+%, the marked heap by up to 32 %.
 """
 
 from __future__ import annotations
@@ -35,45 +35,45 @@ ROUNDING = 0.05
 """Relative variation of a steady true live heap, caused by rounding: 0.003 to 0.021 measured."""
 
 ROUNDING_MIB = 1.0
-"""The error of a difference of sizes that are truncated to whole MiB."""
+"""MiB. Error of a difference between two sizes that are truncated to whole MiB."""
 
 SMALL_IN_MARK_MIB = 6.0
-"""MiB allocated during marking. With less, rounding swells the pacer's estimate of it."""
+"""MiB allocated during marking. Below this, rounding inflates the pacer's estimate."""
 
 
 LEAST_IN_MARK_MIB = 0.05
-"""MiB that marking is assumed to allocate at least: sizes in whole MiB may show none."""
+"""Least allocation during marking in MiB that is assumed: whole MiB may show none."""
 
 SEEN_IN_MARK_MIB = 0.5
-"""MiB that a cycle allocates during marking at the usual rate. With less, sizes in whole MiB do not
-show whether the rate falls: services under a constant load seemed to stop allocating."""
+"""MiB allocated during marking at the usual rate. Below this, whole MiB do not show whether the
+rate falls: services under a constant load seemed to stop allocating."""
 
 FEWEST_BOUND_CYCLES = 5
-"""With fewer cycles it is not certain whether the CPU limits a program."""
+"""With fewer cycles, it is uncertain whether the CPU limits a program."""
 
 SIZE_ERROR_MIB, CERTAIN_TIMES = 0.41, 3.0
-"""Standard deviation of the difference of two truncated sizes, and how many of them are certain."""
+"""Standard deviation of the difference of two truncated sizes, and the multiple that is certain."""
 
 LEAST_ROOM_MIB = 4.0
-"""In less room, sizes in whole MiB do not show how much of it was used."""
+"""MiB. In less room, sizes in whole MiB do not show how much of it was used."""
 
 ALWAYS_MARKING = 0.9
-"""Share of the time in which marking runs. Above it GC practically never stops."""
+"""Share of the time in which marking runs. Above it, GC practically never stops."""
 
 BUSY_IDLE_SHARE, FEWEST_BUSY_CYCLES = 0.02, 20
-"""Share of the marking done by idle processors up to which a program uses all CPUs that it gets,
-and cycles. Where sizes hide the allocation rate, nothing else shows that."""
+"""A program uses all its CPUs if idle processors did at most this share of the marking, over at
+least this many cycles. Where sizes hide the allocation rate, no other figure shows that."""
 
 BUSY_TIME_SHARE = 0.2
-"""Share of the time in which marking runs. Cycles start while a program allocates, so short marking
-sees no idle CPU of a program that sleeps most of the time."""
+"""Share of the time in which marking runs. Cycles start while a program allocates, so brief marking
+sees no idle CPU in a program that sleeps most of the time."""
 
 SPARE_SHARE = 0.05
-"""Share of the marking done by idle processors. On a crowded machine, programs that used all they
-got had 0.00, and those of a constant load 0.12 to 0.30."""
+"""Share of the marking done by idle processors. On a crowded machine, programs that used all their
+CPU had 0.00, and programs under a constant load 0.12 to 0.30."""
 
 BUSY_SHARE = 0.75
-"""Share of one CPU that a busy goroutine has at least while marking runs."""
+"""Least share of one CPU that a busy goroutine has while marking runs."""
 
 
 @dataclass(frozen=True)  # without slots, so that properties are calculated once
@@ -84,14 +84,14 @@ class Load:
 
     Attributes:
         procs: GOMAXPROCS.
-        cpus: the CPUs that the program can use: GOMAXPROCS, or fewer if there are fewer.
+        cpus: the CPUs that the program can use, at most GOMAXPROCS.
         late_pauses: the pauses in which a thread waited for a CPU.
         alloc: allocation rate; `alloc_off` outside marking, `alloc_in` during marking.
         in_mark: size allocated during one marking phase.
         true_live: the live heap without what was allocated during marking.
         variation: standard deviation of the true live heap relative to its mean, beyond rounding.
         work_variation: standard deviation of the CPU time of marking, relative to its mean.
-        period_variation: the same of the time from cycle to cycle.
+        period_variation: the same for the time from cycle to cycle.
         no_room_share: share of the cycles with hardly any room between live heap and goal.
         runway: the pacer's estimate of what is allocated during marking.
         room_used: the median share of the room from trigger to goal that is allocated during
@@ -152,7 +152,7 @@ class Load:
 
     @property
     def is_possible(self) -> bool:
-        """Whether a program can have such a load; impossible values in a log give others."""
+        """Whether a program can have such a load; false if the log has impossible values."""
         rates = (
             self.span_s,
             self.gc_per_s,
@@ -166,7 +166,7 @@ class Load:
         return (
             all(value > 0 for value in (*rates, self.heap_end_max))
             and all(value >= 0 for value in times)
-            # What is allocated during marking is marked too.
+            # Objects allocated during marking are marked too.
             and self.true_live > -ROUNDING_MIB
             and all(map(math.isfinite, (*rates, *times, *others)))
         )
@@ -192,9 +192,9 @@ class Load:
     def cpu_bound(self) -> float:
         """0 for a program that keeps its allocation rate, 1 for one limited by the CPU.
 
-        A CPU-bound program gets exactly the CPU that marking leaves, so it allocates more slowly
-        while marking runs. On a crowded machine every program does: there only one that leaves no
-        processor idle while marking is limited by the CPU for certain.
+        A CPU-bound program gets the CPU that marking leaves, so it allocates more slowly while
+        marking runs. On a crowded machine every program does: there it must also leave no processor
+        idle.
         """
         if not self.shows_rate_in_mark:
             return float(self.leaves_no_cpu_idle)
@@ -204,14 +204,14 @@ class Load:
 
     @property
     def has_spare_cpu(self) -> bool:
-        """Whether processors were left to idle marking, so that the CPU need not be the limit."""
+        """Whether idle processors did some marking: then the CPU need not be the limit."""
         return self.idle_ms > SPARE_SHARE * self.work_ms
 
     @property
     def leaves_last_cpu_idle(self) -> bool:
-        """Whether the program waits while marking runs: idle marking had its last processor, too.
+        """Whether the program waits while marking runs: even its last processor did idle marking.
 
-        A program with one busy goroutine leaves all other processors to it.
+        A program with one busy goroutine leaves all other processors to idle marking.
         """
         own_ms = self.cpus * self.mark_ms - self.idle_ms - self.background_ms
         return self.cpus <= 1 or own_ms < BUSY_SHARE * self.mark_ms
@@ -220,8 +220,8 @@ class Load:
     def lost_in_mark_s(self) -> float:
         """The time per cycle that the program loses to marking.
 
-        As much as it allocates less, or, where sizes hide that, the CPU that marking takes from a
-        program that uses all of it.
+        The time follows from the lower allocation rate. Where sizes hide the rate, it is the CPU
+        that marking takes from a program that uses all CPUs.
         """
         if not self.shows_rate_in_mark and self.cpu_bound:
             return self.work_ms / 1000 / self.cpus
@@ -230,7 +230,7 @@ class Load:
 
     @property
     def leaves_no_cpu_idle(self) -> bool:
-        """Whether no processor is left to idle marking, over enough cycles and time."""
+        """Whether no processor is idle during marking, over enough cycles and time."""
         return (
             self.cycles >= FEWEST_BUSY_CYCLES
             and BUSY_TIME_SHARE <= self.gc_active_share <= ALWAYS_MARKING
@@ -241,7 +241,7 @@ class Load:
     @property
     def _slowdown(self) -> float:
         """Share of the allocation rate lost during marking, beyond what a fixed rate loses."""
-        # A CPU quota is used up in bursts: marking may take more than its part of it.
+        # A CPU quota is used up in bursts, so marking may take more than its share.
         left = max(1 - self.work_ms / self.mark_ms / self.cpus, 0.0)
         return left + 0.20 - self.alloc_in / self.alloc_off
 
@@ -249,7 +249,7 @@ class Load:
     def is_surely_bound(self) -> bool:
         """Whether the log proves that the CPU limits the program.
 
-        Sizes are printed in whole MiB, so a few cycles that allocate little during marking do not.
+        Sizes are in whole MiB, so a few cycles with little allocation during marking prove nothing.
         """
         if self.cpu_bound <= 0.5 or self.cycles < FEWEST_BOUND_CYCLES:
             return False
@@ -292,7 +292,7 @@ class Load:
 
     @property
     def is_contended(self) -> bool:
-        """Whether the spread of equal pauses shows that other work competed for the CPUs.
+        """Whether other work competed for the CPUs, by the spread of pauses that should be equal.
 
         gctrace counts marking by the clock, so on a crowded machine it counts waiting as CPU. With
         more processors than CPUs, threads of the program wait for each other.
@@ -316,14 +316,14 @@ _ALSO_USED = (
 def load_of(cycles: pl.DataFrame, cpus: float | None = None) -> Load | None:
     """Returns the load of one process; None if it has fewer than three steady cycles.
 
-    Its figures are means per steady cycle in the units of the pacer, with what truncation takes;
-    those of a summary are over the whole time (`analysis.totals`), and so differ.
+    The figures are means per steady cycle in the units of the pacer, corrected for truncation.
+    Those of a summary cover the whole time (`analysis.totals`), so they differ.
 
     Args:
         cycles: the cycles of the process (`schema.CYCLES`), in order. Their `effective_gogc` is
             calculated if it is not among the columns.
         cpus: the CPUs that the program can use, if they are fewer than GOMAXPROCS; the CPU times
-            are then those on real CPUs (`durations.on_real_cpus`).
+            then count real CPUs only (`durations.on_real_cpus`).
     """
     timed = complete(cycles[[*_NEEDED, *_ALSO_USED]], *_NEEDED)
     if len(timed) < FEWEST:
@@ -336,7 +336,7 @@ def load_of(cycles: pl.DataFrame, cpus: float | None = None) -> Load | None:
     def mean(name: str) -> float:
         return mean_of(steady[name])
 
-    # Columns are calculated one by one: of a short log, a query takes longer than many of them.
+    # One column at a time: for a short log, a query takes longer than many of them.
     numbers, starts_s, mark_ms = (steady[name] for name in ("gc_num", "start_s", _MARK))
     start, end, live, goal = (
         steady[f"heap_{name}_mib"] for name in ("start", "end", "live", "goal")
@@ -402,14 +402,14 @@ def _off_s(steady: pl.DataFrame) -> float:
     starts_s = steady["start_s"]
     stw_1_ms, stw_2_ms = map(or_zero, (steady["stw_sweep_term_ms"], steady["stw_mark_term_ms"]))
     ends_s = starts_s + (stw_1_ms + (steady[_MARK] + stw_2_ms)) / 1000
-    # The sum of a column in two pieces may differ in the last bit, which a replay may amplify.
+    # Adding a column in two pieces may change the last bit, which a replay may amplify.
     return float((starts_s.shift(-1) - ends_s).rechunk().sum())
 
 
 def _of_room(steady: pl.DataFrame) -> tuple[float, float, float]:
-    """Returns what was allocated between cycles, and what cycles leave of the room for it.
+    """Returns the allocation between cycles, and how cycles use the room for it.
 
-    That is the share of cycles with hardly any room, and the median share used of the others.
+    Then: the share of cycles with hardly any room, and the median share that the others use.
     """
     live = steady["heap_live_mib"]
     # From each cycle but the last to the next one.
@@ -422,7 +422,7 @@ def _of_room(steady: pl.DataFrame) -> tuple[float, float, float]:
 
 
 def _next_gogc(cycles: pl.DataFrame, timed: pl.DataFrame) -> pl.Series:
-    """Returns the effective GOGC of the goal that each cycle sets, which the next one prints."""
+    """Returns the effective GOGC of each cycle's next goal, which the next line prints."""
     if len(timed) == len(cycles) and "effective_gogc" in cycles.columns:
         known = cycles["effective_gogc"]
     else:
@@ -441,7 +441,7 @@ def with_hidden_roots(load: Load, cycles: pl.DataFrame, gogc: float) -> Load:
     steady = unforced(since(needed, DEFAULT.warm_up_s))
     live = steady["heap_live_mib"] + 0.5
     excess = steady["heap_goal_mib"][1:] + 0.5 - live[:-1] * (1 + ratio)
-    # Threads would take twice as long for a short log.
+    # For a short log, threads would take twice as long.
     values = not_null(excess).sort(multithreaded=len(excess) > MANY)
     if len(values) < ENOUGH_GOALS:
         return load
@@ -453,7 +453,7 @@ def with_hidden_roots(load: Load, cycles: pl.DataFrame, gogc: float) -> Load:
 ENOUGH_GOALS = 5
 
 MANY = 20_000
-"""Values that are sorted more quickly by several threads."""
+"""Number of values from which on several threads sort faster."""
 
 
 def _runway(steady: pl.DataFrame, in_mark: pl.Series, *, new_pacer: bool) -> float:
@@ -483,7 +483,7 @@ def _room_used(start: pl.Series, end: pl.Series, goal: pl.Series) -> float:
 
 
 def passed(value: float, ends: tuple[float, float]) -> float:
-    """Returns how far a value has passed from the first end (0) to the second one (1)."""
+    """Returns where a value lies between the first end (0) and the second (1)."""
     low, high = ends
     return min(max((value - low) / (high - low), 0.0), 1.0)
 

@@ -1,9 +1,9 @@
 """Predicts the figures of one setting from a log that was recorded under another.
 
 The program's path through the log (live heap and allocation) is replayed under both settings with
-the runtime's rules for goal and trigger; the ratio of the two replays, times what was measured,
-is the prediction. What is allocated during marking, the live heap and the CPU of marking depend on
-the result: two short replays settle them.
+the runtime's rules for goal and trigger; the ratio of the two replays, times what was measured, is
+the prediction. Three inputs depend on the result: the allocation during marking, the live heap and
+the CPU of marking. Two short replays settle them.
 """
 
 from __future__ import annotations
@@ -37,16 +37,16 @@ if TYPE_CHECKING:
     from gctrace_analyzer.advise.prediction.replay import Replay
 
 _WARM = 1.5
-"""What a CPU-bound program can gain, relative to the CPU that GC takes: at most 1.4 measured."""
+"""Most that a CPU-bound program can gain, relative to the CPU that GC takes: 1.4 measured."""
 
 LIMITED = 0.5
-"""Share of the CPU that the runtime leaves to the program at least (runtime/mgclimit.go)."""
+"""Least share of the CPU that the runtime leaves to the program (runtime/mgclimit.go)."""
 
 THRASH_GOGC = 12.0
-"""Effective GOGC under a limit below which a program thrashes."""
+"""Effective GOGC. Below it, a program under a limit thrashes."""
 
 SOMETIMES, MOSTLY = 0.1, 0.5
-"""Share of the cycles at the limit from which on a program may thrash, and certainly does."""
+"""Shares of the cycles at the limit above which a program may thrash, and certainly does."""
 
 Thrash = Literal["no", "risk", "certain"]
 
@@ -74,22 +74,22 @@ class Setting:
 
 @frozen
 class Constants:
-    """What neither the log nor the runtime's source contains.
+    """Constants that neither the log nor the runtime's source contains.
 
     Attributes:
         work_exponent_usual: the CPU of marking a MiB grows with the bytes allocated between cycles
             to this power: hardly at all in most real programs, whose caches are always cold.
         work_exponent_steady: the same in programs with a steady live heap that leave the CPUs idle:
             their caches go cold between cycles.
-        idle_shares: shares of the marking CPU done by idle workers between which the exponent
-            passes from the one to the other.
-        variations: variations of the live heap between which it passes back.
+        idle_shares: idle workers' share of marking CPU, over which the exponent goes from usual to
+            steady.
+        variations: variation of the live heap, over which the exponent goes back to usual.
         live_exponent: a live heap that varies grows with the bytes between cycles to this power.
-        refill_mib: what a cycle makes the program allocate again (span caches, sync.Pool).
+        refill_mib: MiB that the program allocates again after each cycle (span caches, sync.Pool).
         non_heap_mib: fixed part of the non-heap memory.
-        non_heap_per_stack, non_heap_per_goal: its growth per MiB of stacks, and of the goal.
-        limit_gap: under a limit the goal in effect at the trigger is this much lower than the
-            printed goal, relative.
+        non_heap_per_stack, non_heap_per_goal: growth of it per MiB of stacks, and of the goal.
+        limit_gap: relative distance of the goal at the trigger below the printed one, under a
+            limit.
         runway_times: factor on the pacer's own estimate of what is allocated during marking.
         mark_fixed_mib: the fixed cost of a cycle, as MiB of heap to mark.
         sweep: time lost to sweeping, as a share of the CPU of marking.
@@ -97,12 +97,12 @@ class Constants:
         assist_less_room: with less room, the CPU of assists relative to that of other GC rises
             with the bytes between cycles to minus this power: the first if little, the second
             if much of the room below the goal was used (`rooms_used`), at most to `assist_most`.
-        assist_more_room: with more room, it falls with this power.
-        assist_least_mib: MiB allocated during marking from which on it does.
-        background_prior: weight of the usual share of background workers against the log's.
-        gap_floor: share of the live heap that the CPU of marking counts at least as allocated.
-        peak_anchor: how much of the difference between the measured peak and the replayed one is
-            carried over to distant settings.
+        assist_more_room: with more room, the CPU of assists falls with this power.
+        assist_least_mib: MiB allocated during marking above which it falls.
+        background_prior: weight of the usual share of background workers; the log's own has 1.
+        gap_floor: least allocation per cycle that marking CPU depends on, as a share of the live
+            heap.
+        peak_anchor: share of the gap between measured and replayed peak that distant settings keep.
     """
 
     work_exponent_usual: float = 0.01
@@ -141,9 +141,9 @@ class Prediction:
         no_room: share of the cycles with hardly any room below the limit.
         thrash_share: share of the time that these cycles take.
         speed: how fast the program does its work, relative to now: its allocation rate, without
-            what it allocates again only because a cycle freed it.
-        gap_spread: standard deviation of the logarithm of `gap`, over the phases of the replay.
-        peak_spread: the same of `heap_peak`.
+            objects that it allocates again only because a cycle freed them.
+        gap_spread: standard deviation of ln(`gap`) over the phases of the replay.
+        peak_spread: standard deviation of ln(`heap_peak`) over the phases.
     """
 
     goal: float
@@ -177,8 +177,7 @@ class Model:
         non_heap: memory outside the heap in MiB, if it is known.
         constants: the model's constants.
         go_1_21: False for Go 1.19 and 1.20, whose limit has less headroom.
-        growth_mib: by how much the live heap grew from the load's first cycle to its last one,
-            if it grows steadily.
+        growth_mib: steady growth of the live heap from the load's first cycle to its last.
         limit_is_known: False if the limit of `now` was inferred from the goals, with an assumption
             about the non-heap memory.
     """
@@ -230,7 +229,7 @@ class Model:
 
     @cached_property
     def _late_path(self) -> Path:
-        """The path with the live heap of the log's end."""
+        """The path with the live heap of the end of the log."""
         return self.load.path.without_growth(self._growth_mib)
 
     def look(self, setting: Setting, grown_mib: float) -> Replay:
@@ -248,9 +247,8 @@ class Model:
 
         Args:
             other: the setting to predict.
-            shift: what to add to the non-heap memory: MiB, and a share of the goal.
-            grown_mib: by how much the live heap will have grown since the log's end; None: as
-                in the log.
+            shift: non-heap memory to add: in MiB, and as a share of the goal.
+            grown_mib: growth of the live heap since the end of the log; None: as in the log.
         """
         load, c, own = self.load, self.constants, self.own
         non_heap = self.non_heap.shifted(shift) if shift != (0.0, 0.0) else self.non_heap
@@ -262,7 +260,7 @@ class Model:
         in_mark_times = free_times = self.assists.free_in_mark_times
         live_times, hold_back = 1.0, self.assists.hold_back
         arguments = self._arguments(other, non_heap, grown_mib)
-        # Only the last replay is shown; the others say how much is allocated during marking.
+        # Only the last replay is shown; the others find the allocation during marking.
         for is_last in (False, False, True):
             if is_last:
                 replayed = replay(
@@ -279,7 +277,7 @@ class Model:
             free = max(1 / rate_0 - lost_in_mark, 0.25 / rate_0)
             period = free * gap / gap_0 + lost_in_mark * work / work_0
             speed = gap / period / (rate_0 * gap_0)
-            # What is allocated while nothing holds it back does not depend on the mean rate.
+            # Unrestrained allocation during marking does not depend on the mean rate.
             slowed = max(speed, 0.3) ** (load.cpu_bound * (1 - hold_back))
             in_mark_times = work / work_0 * slowed * free_times
             live_times = min(max((gap / gap_0) ** live_exponent, 0.95), 1.25)
@@ -296,7 +294,7 @@ class Model:
             / max(replayed.marked + load.roots, 1.0)
         )
         cores = min(rate * (spent + idle) / 1000, load.cpus)
-        # While GOGC sets the goals, the limit allows higher ones: those of a larger live heap.
+        # While GOGC sets the goals, the limit would allow higher ones, as for a larger live heap.
         cap = arguments[1].cap or 0.0
         highest = replayed.goal if replayed.by_limit >= MOSTLY else max(replayed.goal, cap)
         thrash: Thrash = "no"
@@ -332,8 +330,7 @@ class Model:
     def _rate(self, gap: float, work: float, lost_in_mark: float) -> float:
         """Returns the cycles per second.
 
-        Of a program that keeps its allocation rate, of one that runs as fast as it can, or of one
-        between the two.
+        The program keeps its allocation rate, runs as fast as it can, or is between the two.
         """
         load, c = self.load, self.constants
         gap_0, rate_0, times = load.gap_mib, load.gc_per_s, work / load.work_ms
@@ -345,15 +342,15 @@ class Model:
         free = max(1 / rate_0 - lost, 0.25 / rate_0)
         closed: float = 1 / (free * (gap - refill) / (gap_0 - refill) + lost * times)
         rate = closed**load.cpu_bound * keeps ** (1 - load.cpu_bound)
-        # A cycle cannot start before the last one's spans are swept.
+        # A cycle cannot start before the spans of the last one are swept.
         most = 1 / max(times * (load.mark_ms / 1000 + sweep_s) + stw_s, 1e-6)
         return float(min(rate, max(most, rate_0)))
 
     def _speed(self, rate: float, gap: float) -> float:
         """Returns how fast the program does its work, relative to now.
 
-        The runtime's limiter leaves it at least half of the CPU. It gains at most the CPU that GC
-        takes, and half as much again from caches that stay warm.
+        The runtime's limiter leaves the program at least half of the CPU. The program gains at most
+        the CPU that GC takes, and half as much again from caches that stay warm.
         """
         load, refill = self.load, self._refill(gap)
         speed = rate * (gap - refill) / (load.gc_per_s * (load.gap_mib - refill))
@@ -362,14 +359,14 @@ class Model:
         return min(max(speed, LIMITED / max(left, LIMITED)), most)
 
     def _refill(self, gap: float) -> float:
-        """Returns the MiB that a cycle makes the program allocate again."""
+        """Returns the MiB that the program allocates again because of a cycle."""
         return min(self.constants.refill_mib, 0.5 * gap, 0.5 * self.load.gap_mib)
 
     def _mark_ms(self, replayed: Replay, work: float) -> float:
         """Returns how long marking runs.
 
-        As long as in the log for each MiB to mark, unless assists held the allocation back there:
-        with more room, marking runs until that is allocated.
+        Marking takes the same time per MiB as in the log. But if assists slowed allocation in the
+        log, marking with more room runs until the delayed allocation is done.
         """
         load = self.load
         usual = load.mark_ms * work / load.work_ms
@@ -387,7 +384,7 @@ class Model:
         mark_ms = self._mark_ms(replayed, work)
         usual = (0.25 if load.cpus >= 4 else 0.19) * load.cpus
         share = load.background_ms / load.mark_ms
-        # The log's own share holds at its own setting, the usual one far from it.
+        # The log's own share is right for its own setting, the usual one for distant settings.
         far = min(abs(math.log(work / load.work_ms)), 1.0) * c.background_prior
         background = min(((1 - far) * share + far * usual) * mark_ms, work)
         assist = min(self._assist_ratio(gap) * (background + load.stw_cpu_ms), work)
@@ -397,10 +394,10 @@ class Model:
         return assist, background, max(work - assist - background, 0.0)
 
     def _assist_ratio(self, gap: float) -> float:
-        """Returns the CPU of assists relative to that of all other GC but idle marking.
+        """Returns the CPU of assists relative to all other GC CPU without idle marking.
 
         It changes with a power of the bytes allocated between cycles. Dedicated workers always do
-        much of the marking, and without allocation during it there are no assists.
+        much of the marking, and a program that does not allocate during marking has no assists.
         """
         load, c = self.load, self.constants
         ratio = load.assist_ms / max(load.background_ms + load.stw_cpu_ms, 1e-9)
@@ -416,7 +413,7 @@ class Model:
     def _peak(self, other: Setting, replayed: Replay, gap: float) -> float:
         load, c = self.load, self.constants
         near = math.exp(-abs(math.log(gap / load.gap_mib)))
-        # What the peak exceeded the replay by under a limit says nothing without it.
+        # If a limit made the peak differ from the replay, it means nothing without the limit.
         same = (self.own.by_limit >= 0.5) == (replayed.by_limit >= 0.5)
         far = c.peak_anchor if same else 0.0
         anchor = far + (1 - far) * near
@@ -446,7 +443,7 @@ class Model:
         """Returns the path, the rules and the costs of a setting."""
         load, c = self.load, self.constants
         path: Path = load.path
-        # What the CPU or assists limit allocates as fast as before, and gets on sooner.
+        # A program slowed by the CPU or by assists allocates at the same rate and finishes sooner.
         free = (1 - load.cpu_bound) * (1 - self.assists.hold_back)
         rate_times = setting.allocation**free
         if grown_mib is not None:
@@ -468,7 +465,6 @@ class Model:
             * (c.runway_times if load.new_pacer else 1.0)
             / (in_mark * free_times),
             limit_gap=c.limit_gap,
-            # Go 1.13 and earlier have no lowest trigger ratio, but their lines look the same.
             # So a lower ratio in the log takes precedence.
             lowest_trigger=None
             if load.new_pacer

@@ -14,14 +14,13 @@ from gctrace_analyzer.frozen import frozen
 
 PRIOR_LOW = (-4.0, -0.03)
 PRIOR_HIGH = (5.0, 0.04)
-"""Ends of the 80 % range of the prior: MiB to add to the fixed part, and what to add to the share
-of the goal."""
+"""Added at the prior's upper end (80 %): MiB to the fixed part, and to the share of the goal."""
 
 VARYING_HIGH, VARIATIONS = 0.30, (0.2, 0.5)
-"""What the prior's upper end adds to the share of the goal where the live heap varies, and the
-variations between which it passes from nothing to this. Objects that die leave slots in their spans
-which the next objects, of other sizes, do not fill: 0.02 to 0.6 of the goal in compilers, indexers
-and scanners, 0.06 to 0.17 in databases."""
+"""Addition to the share of the goal at the prior's upper end where the live heap varies, and the
+variations between which it rises from nothing to this. Dead objects leave slots in their spans that
+the next objects, of other sizes, do not fill: 0.02 to 0.6 of the goal in compilers, indexers and
+scanners, 0.06 to 0.17 in databases."""
 
 OWN_LIMIT_LOW = (-1.0, -0.015)
 OWN_LIMIT_HIGH = (1.5, 0.02)
@@ -35,9 +34,9 @@ class NonHeap:
     Attributes:
         fixed: the fixed part in MiB.
         share: the other part, as a share of the heap goal.
-        source: `given` (MemStats or metrics), `the log's own limit`, `inferred` with that limit,
-            whose goal is known, or `assumed`.
-        stacks: MiB of stacks that the fixed part is assumed from.
+        source: `given` (MemStats or metrics), `the log's own limit`, `inferred` (together with that
+            limit, from a known goal), or `assumed`.
+        stacks: MiB of stacks from which the fixed part is assumed.
         variation: standard deviation of the live heap relative to its mean.
     """
 
@@ -48,13 +47,13 @@ class NonHeap:
     variation: float = 0.0
 
     def given(self, mib: float, goal: float) -> NonHeap:
-        """Returns what is known to be outside the heap at a goal, in MiB."""
-        # What exceeds the fixed part is taken to be fragmentation, which grows with the heap.
+        """Returns non-heap memory from its known size in MiB at a heap goal."""
+        # Memory above the fixed part counts as fragmentation, which grows with the heap.
         rest = max(mib - self.fixed, 0.0) / max(goal, 1.0)
         return NonHeap(min(self.fixed, mib), rest, "given")
 
     def under(self, limit: float, goal: float, *, is_known: bool) -> NonHeap:
-        """Returns what a limit leaves when it sets a goal; the limit is known or inferred."""
+        """Returns the memory that a limit leaves when it sets a goal; either may be inferred."""
         if (measured := limit - goal / (1 - LIMIT_HEADROOM_SHARE)) <= 0:
             return self
         share = min(self.share, measured / goal)
@@ -62,7 +61,7 @@ class NonHeap:
         return replace(self, fixed=measured - share * goal, share=share, source=source)
 
     def ranges(self, *, under_own_limit: bool = False) -> tuple[tuple[float, float], ...]:
-        """What the 80 % range adds to the fixed part and to the share: both ends, or none.
+        """What both ends of the 80 % range add to the fixed part and the share, or nothing.
 
         Args:
             under_own_limit: whether the limit stays; if it is inferred, its goal is known.
@@ -81,23 +80,23 @@ class NonHeap:
 
     @property
     def hidden_stacks(self) -> float:
-        """MiB of stacks that there may be beyond what is assumed from those that GC scans."""
+        """MiB of stacks that may exist beyond those assumed from what GC scans."""
         _, middle, most = STACK_TIMES
         return 0.0 if self.is_measured else (most - middle) * self.stacks
 
     @property
     def is_measured(self) -> bool:
-        """Whether it is neither assumed nor inferred together with the limit."""
+        """Whether it is measured: neither assumed nor inferred together with the limit."""
         return self.source in ("given", "the log's own limit")
 
     def shifted(self, by: tuple[float, float]) -> NonHeap:
-        """Returns it with another fixed part and another share."""
+        """Returns a copy with another fixed part and another share."""
         return replace(
             self, fixed=max(self.fixed + by[0], 1.0), share=max(self.share + by[1], 0.0)
         )
 
     def at(self, goal: float, ballast: float = 0.0) -> float:
-        """Returns the non-heap memory at a heap goal. A ballast is one object: nothing is lost."""
+        """Returns the non-heap memory at a heap goal. A ballast is one object, so it adds none."""
         return self.fixed + self.share * max(goal - ballast, 0.0)
 
     def cap(self, limit: float, ballast: float, *, go_1_21: bool) -> float:

@@ -1,7 +1,7 @@
-"""What predicts a program's figures under another setting, whatever it was observed by.
+"""The interface of predictions for another setting, from gctrace or from metrics.
 
 `Baseline` replays a log, `prediction.scaling` scales what metrics show. The policy that recommends
-settings, and the tables of what-if, only know what is here.
+settings and the what-if tables use only this interface.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 @frozen
 class Outcome:
-    """What a setting would do.
+    """The prediction for a setting.
 
     Attributes:
         row: its row of `schema.WHATIF`, in which `refused` is the reason if there are no figures.
@@ -43,26 +43,26 @@ class Predictor:
     """A program that was observed under one setting.
 
     Attributes:
-        now: that setting, as given or as inferred.
+        now: the setting, as given or as inferred.
         settings: all that is known about the program's settings.
         refused: why nothing can be predicted; None if something can.
         warnings: what makes the predictions less certain than their intervals.
-        other_cause: what to mend before GC CPU shows what another setting saves; None: nothing.
+        other_cause: a problem to fix first, because it hides the savings of settings; or None.
         may_lack_memory: whether it was killed because memory ran out, or for an unknown reason.
         load: what the program does to the heap, cycle by cycle; None without gctrace.
         load_model: `fixed-rate`, `cpu-bound` or `between`.
-        no_evidence: why it does not help to predict another log's program; None if it does.
+        no_evidence: why it cannot help to predict another log of the program; None if it can.
         whole: the load of all cycles, if some of them thrashed.
         growth: the growth of the live heap, if it is significant.
         has_limit: whether this Go version has GOMEMLIMIT.
         live_mib: the usual marked live heap; None if it is unknown.
-        live_max_mib: the largest one.
+        live_max_mib: the largest marked live heap.
         effective_gogc: the GOGC that explains the goals.
         non_heap_mib: memory outside the heap that counts towards the limit.
-        non_heap_is_known: whether that was measured.
-        most_times: how many times the present GOGC may be predicted from it, at most.
-        regime: what the heap goals show of the present setting; None if they are not looked at.
-        hidden_stacks_mib: what goroutine stacks may take beyond what is assumed.
+        non_heap_is_known: whether `non_heap_mib` was measured.
+        most_times: highest predictable GOGC, as a multiple of the present one.
+        regime: the present setting as the heap goals show it; None if they are not used.
+        hidden_stacks_mib: goroutine stacks that may exist beyond those assumed.
     """
 
     __slots__ = ()
@@ -79,7 +79,7 @@ class Predictor:
     regime: Regime | None = None
     hidden_stacks_mib: float = 0.0
 
-    if TYPE_CHECKING:  # Some are fields of one predictor and follow from the log in another.
+    if TYPE_CHECKING:  # A field in one predictor may be derived from the log in another.
 
         @property
         def warnings(self) -> tuple[str, ...]: ...  # noqa: D102
@@ -101,7 +101,7 @@ class Predictor:
         def non_heap_is_known(self) -> bool: ...  # noqa: D102
 
     def at(self, setting: Setting, horizon_s: float = 0.0) -> Outcome:
-        """Returns what a setting would do, now or at the horizon."""
+        """Returns the prediction for a setting, now or at the horizon."""
         raise NotImplementedError
 
     def gains(self, outcome: Outcome, present: Row) -> dict[str, Gain]:
@@ -118,7 +118,7 @@ class Predictor:
 
     @property
     def gogc_is_assumed(self) -> bool:
-        """Whether the present GOGC is what fits the allocation, and neither known nor seen."""
+        """Whether the present GOGC is neither known nor observed, but fits the allocation."""
         return False
 
     @property
@@ -138,7 +138,7 @@ class Predictor:
 
     @property
     def endless(self) -> LiveGrowth | None:
-        """The growth of a live heap that still grows at the end: no setting has a known peak."""
+        """The growth, if the live heap still grows at the end: no setting has a known peak then."""
         return self.growth if self.growth is not None and self.growth.is_steady else None
 
     @property
@@ -159,7 +159,7 @@ class Predictor:
         return f"less than 25 % above {live}: the program may thrash"
 
     def impossible(self, setting: Setting) -> str | None:
-        """Returns why a setting cannot be, whatever the program does; None if it can."""
+        """Returns why a setting is impossible for any program; None if it is possible."""
         if setting.gogc is None and not setting.limit:
             return "GOGC=off without a memory limit: GC never runs and the heap grows without bound"
         if setting.limit and not self.has_limit:

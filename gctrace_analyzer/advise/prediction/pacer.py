@@ -21,7 +21,7 @@ GOAL_UTILIZATION_1_17 = 0.30
 """gcGoalUtilization, Go 1.10 to 1.17: it includes a budget for assists."""
 
 LEAST_RUNWAY_MIB = 4.0
-"""defaultHeapMinimum in a second role: the trigger may always come this close to the goal."""
+"""defaultHeapMinimum in a second role: the trigger is always allowed this close to the goal."""
 
 
 def heap_minimum(gogc: float) -> float:
@@ -42,9 +42,9 @@ def goal_from_gogc(
 def goal_from_limit(
     limit: float, non_heap: float, live: float, *, go_1_21: bool = True
 ) -> float:
-    """Returns the goal that a memory limit sets, at least the live heap: memoryLimitHeapGoal.
+    """Returns the goal that a memory limit sets, no lower than the live heap: memoryLimitHeapGoal.
 
-    `non_heap` is all memory but the heap's objects: Sys - HeapIdle - HeapAlloc of MemStats.
+    `non_heap` is all memory except heap objects: Sys - HeapIdle - HeapAlloc in MemStats.
     """
     room = limit - non_heap
     share = LIMIT_HEADROOM_SHARE if go_1_21 else 0.0
@@ -62,16 +62,16 @@ def trigger(live: float, goal: float, runway: float) -> float:
 def trigger_1_17(live: float, goal: float, runway: float, lowest: float) -> float:
     """Returns the steady-state trigger of the pacer up to Go 1.17: endCycle.
 
-    In the steady state, goal - trigger is what is allocated while marking, times the share of
-    the processors that marked over the goal of 0.30. `lowest` is the lowest trigger ratio,
-    0 before Go 1.14.
+    In the steady state, goal - trigger is the allocation during marking, times the share of marking
+    processors, divided by its target of 0.30. `lowest` is the lowest trigger ratio, 0 before Go
+    1.14.
     """
     room = goal - live
     return min(max(goal - runway, live + room * lowest), live + room * HIGHEST_TRIGGER_1_17)
 
 
 def gogc_like_ballast(gogc: float, live: float, ballast: float) -> float:
-    """Returns the GOGC that, without a ballast, gives the frequency of `ballast` at `gogc`."""
+    """Returns the GOGC that, without a ballast, collects as often as `ballast` with `gogc`."""
     return gogc * (live + ballast) / live
 
 
@@ -87,9 +87,9 @@ def limit_for_goal(goal: float, non_heap: float) -> float:
 
 
 def gogc_for_cpu(share: float, gogc: float, target: float) -> float:
-    """Returns the GOGC for a GC CPU share, with c / (1 - c) ∝ 1 / GOGC.
+    """Returns the GOGC for a GC CPU share c, with c / (1 - c) ∝ 1 / GOGC.
 
-    The arithmetic of a program that runs as fast as it can on one thread.
+    This holds for a program that runs as fast as it can on one thread.
     """
     now, wanted = share / (1 - share), target / (1 - target)
     return gogc * now / wanted

@@ -1,7 +1,7 @@
 """The path of a program through its log: live heap and allocation, cycle by cycle.
 
-A path belongs to the program, not to its settings: how much of the heap was live after each
-number of bytes allocated. A replay (`replay.py`) walks along it under another setting.
+A path belongs to the program, not to its settings: it says how large the live heap was after how
+many bytes allocated. A replay (`replay.py`) walks along it under another setting.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ if TYPE_CHECKING:
     from gctrace_analyzer.core import Core, Walker
 
 NO_ROOM = 0.10
-"""Room between the live heap and the goal, relative to what is marked. With less, the program has
-hardly any room to allocate: it is at its limit."""
+"""Room between the live heap and the goal, relative to the marked memory. With less, the program
+has hardly any room to allocate: it is at its limit."""
 
 LEAST_LIVE_MIB = 0.3
 LEAST_GAP_MIB = 0.05
-"""Sizes are printed in whole MiB, so a difference of 0 stands for a part of one."""
+"""Sizes are in whole MiB, so a difference of 0 stands for a fraction of one."""
 
 HALF = 0.5
 """MiB. Sizes are truncated to whole MiB, so half of one is added."""
@@ -48,8 +48,8 @@ class Path:
         mean_live: mean of `live`.
         mean_in_mark: mean of `in_mark`.
         largest: the entries of `at` with the largest live heaps.
-        walker: walks these columns in the compiled core; None without it.
-        lists: the columns, to be walked by Python; None if there is a walker.
+        walker: walks these columns in the compiled core; None without the core.
+        lists: the columns for walking in Python; None if there is a walker.
         offset: by how much the live heap is larger than `live` throughout.
     """
 
@@ -72,32 +72,32 @@ class Path:
         compiled = core.compiled()
         if compiled is None:
             return cls(make, *figures, None, tuple(column.to_list() for column in columns))
-        # Each column goes when it is packed, and the core makes its own copies.
+        # Each column is freed once it is packed, and the core makes its own copies.
         del at, live, in_mark
         names = columns.columns
         packed = (core.packed(columns.drop_in_place(name).to_frame())[0] for name in names)
         return cls(make, *figures, _walker(compiled, packed), None)
 
     def __reduce__(self) -> tuple[Callable[..., Path], tuple[Any, ...]]:
-        """Returns how to make the path again; what walks it in the compiled core has no copy."""
+        """Returns how to rebuild the path, because the core's walker cannot be copied."""
         return _again, (self.make(), self.offset)
 
     def shifted(self, by_mib: float) -> Path:
-        """Returns the path with a live heap that is larger throughout, as with a ballast."""
+        """Returns the path with a live heap that is larger everywhere, as with a ballast."""
         return replace(self, offset=self.offset + by_mib, mean_live=self.mean_live + by_mib)
 
     def scaled(self, times: float, in_mark_times: float) -> Path:
         """Returns the path of a program that allocates less for the same work.
 
         Args:
-            times: factor on what it allocates.
-            in_mark_times: factor on what it allocates during marking.
+            times: factor on the allocation.
+            in_mark_times: factor on the allocation during marking.
         """
         scaled = (pl.col("at") * times, pl.col("in_mark") * in_mark_times)
         return Path.of(lambda: self.make().with_columns(scaled)).shifted(self.offset)
 
     def without_growth(self, along_mib: float) -> Path:
-        """Returns the path of a heap that grows steadily, as if it had its last size throughout.
+        """Returns the path of a steadily growing heap as if it had its final size throughout.
 
         Args:
             along_mib: growth from the first cycle to the last one.
@@ -109,27 +109,27 @@ class Path:
 
 
 def _again(columns: pl.DataFrame, offset: float) -> Path:
-    """Returns the path that has these columns."""
+    """Returns the path with these columns."""
     return Path.of(lambda: columns).shifted(offset)
 
 
 def mean_of(values: pl.Series) -> float:
-    """Returns the mean; 0 of nothing."""
+    """Returns the mean, or 0 for no values."""
     return float(values.mean() or 0.0)  # type: ignore[arg-type]  # a numeric column
 
 
 def at_least(values: pl.Series, least: float) -> pl.Series:
-    """Returns the values, raised to the least one; without a query if none is below it."""
+    """Returns the values, raised to `least`; skips the query if all are above it already."""
     return values.clip(lower_bound=least) if (values < least).any() else values
 
 
 def at_most(values: pl.Series, most: float) -> pl.Series:
-    """Returns the values, lowered to the highest one; without a query if none is above it."""
+    """Returns the values, lowered to `most`; skips the query if all are below it already."""
     return values.clip(upper_bound=most) if (values > most).any() else values
 
 
 def or_zero(values: pl.Series) -> pl.Series:
-    """Returns the values with 0 in place of nulls; without a query if there are none."""
+    """Returns the values with 0 for nulls; skips the query if there are none."""
     return values.fill_null(0) if values.null_count() else values
 
 
@@ -153,12 +153,12 @@ def path_of(steady: pl.DataFrame) -> Path:
 _SIZES = ("heap_start_mib", "heap_end_mib", "heap_live_mib", "heap_goal_mib")
 
 BURST_TIMES = 2.0
-"""How many times as much as usual a marking allocates in a burst, which also passes the goal. No
-setting makes a burst of another marking larger or smaller."""
+"""A marking is a burst, which also exceeds the goal, if it allocates this many times the usual
+amount. No setting changes the size of a burst in another marking."""
 
 
 def bursts_mib(steady: pl.DataFrame) -> pl.Series:
-    """Returns what each cycle allocated during marking beyond the goal and all that is usual."""
+    """Returns how much each cycle allocated during marking beyond the goal and the usual amount."""
     start, end, _, goal = (steady[name] for name in _SIZES)
     grown = end - start
     usual = BURST_TIMES * max(median(grown), 1.0)
@@ -166,9 +166,9 @@ def bursts_mib(steady: pl.DataFrame) -> pl.Series:
 
 
 def calm_end_max_mib(steady: pl.DataFrame) -> float:
-    """Returns the largest heap without bursts, in their markings and in the goals after them.
+    """Returns the largest heap without bursts, neither in the marking nor in the next goal.
 
-    What a burst allocates is marked, so that the goal after it is that of a larger live heap.
+    A burst's allocation is marked, so the goal after it is for a larger live heap.
     """
     burst = bursts_mib(steady)
     times = steady["heap_goal_mib"] / at_least(steady["heap_live_mib"].shift(1), 1)
@@ -189,7 +189,7 @@ def _at(start: pl.Series, true_live: pl.Series, numbers: pl.Series) -> pl.Series
     """Returns what had been allocated at the start of each cycle, in MiB."""
     cycles = numbers[1:] - numbers[:-1]
     mib = at_least(start[1:] + HALF - true_live[:-1], LEAST_GAP_MIB)
-    # A cycle that is missing, or left out because it was forced, counts as a usual one.
+    # A missing cycle, or a forced one that was left out, counts as a usual one.
     is_next = cycles == 1
     if not is_next.all():
         usual = mib.filter(is_next).mean() or mib.mean()

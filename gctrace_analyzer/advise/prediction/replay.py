@@ -1,9 +1,9 @@
 """Replays a program's path under another setting: the runtime's rules, cycle by cycle.
 
 At the end of each marking the goal and the trigger of the next cycle follow from the marked live
-heap; the next cycle starts where the program has allocated up to the trigger. What the program
-does to its heap meanwhile is taken from its path. A long path is not walked as a whole: blocks
-of a few cycles at equal distances give the means, and blocks at the largest live heaps the peak.
+heap; the next cycle starts where the program has allocated up to the trigger. The allocation and
+the live heap meanwhile come from the path. A long path is not walked as a whole: blocks of a few
+cycles at equal distances give the means, and blocks at the largest live heaps the peak.
 """
 
 from __future__ import annotations
@@ -26,33 +26,32 @@ if TYPE_CHECKING:
     from gctrace_analyzer.core import Sums
 
 PHASES = 8
-"""How often a short path is walked, each time with a different first trigger."""
+"""Number of walks along a short path, each with a different first trigger."""
 
 STEPS = 400
-"""Cycles that a replay walks in all; a quarter of them where the result is an intermediate one."""
+"""Cycles that a replay walks in all; a quarter of them for an intermediate result."""
 
 BLOCK = 10
-"""Cycles in a block of a path that is too long to be walked as a whole, about."""
+"""Approximate number of cycles per block of a path that is too long to walk as a whole."""
 
 BLOCK_PHASES = 2
-"""The first triggers of blocks; neighbouring blocks have different ones."""
+"""Number of different first triggers; neighbouring blocks have different ones."""
 
 
 _ANY_TIMES = 1e9
-"""A factor above all others."""
+"""A factor larger than any real one."""
 
 
 @frozen
 class Rules:
-    """What decides goal and trigger of each cycle, in MiB.
+    """The rules for goal and trigger of each cycle, in MiB.
 
     Attributes:
         gogc: GOGC / 100; None: off.
         cap: the goal that the memory limit sets; None: no limit.
         roots: stacks and globals, which count towards the goal from Go 1.18 on.
-        runway: the pacer's estimate of what is allocated during marking, per MiB that was.
-        limit_gap: how much lower than the printed goal the goal in effect is under a limit,
-            relative.
+        runway: the pacer's estimate of the allocation during marking, relative to the real one.
+        limit_gap: relative distance of the goal in effect below the printed one, under a limit.
         lowest_trigger: the lowest trigger ratio up to Go 1.17; None from Go 1.18 on.
     """
 
@@ -66,17 +65,17 @@ class Rules:
 
 @frozen
 class Costs:
-    """What a cycle costs on the way: sizes in MiB, times in seconds.
+    """The costs of a cycle: sizes in MiB, times in seconds.
 
     Attributes:
         fixed: the fixed cost of a cycle, as MiB of heap to mark.
         ballast: size of the ballast, which costs nothing to mark.
         mark_s_per_mib: duration of marking.
         mib_per_s: allocation rate while nothing is marked.
-        least_off: the least that is allocated between two cycles.
-        free_times: how many times as much is allocated during marking as in the log, if nothing
-            holds it back; the rest of it costs nothing to mark.
-        first_times: the most of it in the first cycle and before.
+        least_off: least allocation between two cycles.
+        free_times: factor on the allocation during marking, relative to the log, if nothing slows
+            it down; the additional objects cost nothing to mark.
+        first_times: largest such factor in and before the first cycle.
     """
 
     fixed: float
@@ -93,20 +92,20 @@ class Replay:
     """The figures of a replay: means over its cycles, in MiB, unless stated otherwise.
 
     Attributes:
-        gap: allocated from the start of a cycle to the start of the next.
-        work: what a cycle marks: live heap, stacks, globals and the fixed cost.
+        gap: allocation from the start of a cycle to the start of the next.
+        work: size that a cycle marks: live heap, stacks, globals and the fixed cost.
         peak: largest heap; the geometric mean over the phases.
         goal: the median heap goal.
         marked: the live heap after marking.
-        marked_max: the largest one.
-        in_mark: allocated during marking.
+        marked_max: the largest live heap after marking.
+        in_mark: allocation during marking.
         trigger: heap at the start of marking.
-        room: from the trigger to the goal.
+        room: distance from the trigger to the goal.
         by_limit: share of the cycles whose goal the memory limit set.
         no_room: share of the cycles with hardly any room (`NO_ROOM`) below the limit.
         no_room_time: share of the time that these cycles take.
-        gap_spread: standard deviation of the logarithm of `gap`, over the phases.
-        peak_spread: the same of `peak`.
+        gap_spread: standard deviation of ln(`gap`) over the phases.
+        peak_spread: standard deviation of ln(`peak`) over the phases.
     """
 
     gap: float
@@ -126,12 +125,11 @@ class Replay:
 
 
 Stretch: TypeAlias = tuple[float, float, float, int]
-"""What is walked at once: the point of the path where it begins, the point after which no further
-cycle is walked, how much earlier than usual the first cycle starts, relative, and the most cycles
-that are walked."""
+"""One part of the path to walk: where it begins, the point after which no further cycle is walked,
+the relative head start of its first cycle, and the most cycles to walk."""
 
 _MOST = 4 * STEPS
-"""Far more cycles than are walked in all."""
+"""A number far above the cycles of any walk."""
 
 
 class _Walks(NamedTuple):
@@ -167,9 +165,9 @@ def replay(
     Args:
         path: the program's path, at the setting's ballast.
         rules: goal and trigger.
-        costs: what a cycle costs.
+        costs: the costs of a cycle.
         steps: about how many cycles to walk in all.
-        in_mark_times: factor on what is allocated during marking.
+        in_mark_times: factor on the allocation during marking.
         live_times: factor on the live heap.
     """
     times = (in_mark_times, live_times)
@@ -200,9 +198,9 @@ def gap_and_work(
     in_mark_times: float = 1.0,
     live_times: float = 1.0,
 ) -> tuple[float, float]:
-    """Returns `gap` and `work` of the replay with these arguments, in less time.
+    """Returns `gap` and `work` of such a replay in less time.
 
-    The largest live heaps, which only the peak depends on, are not walked.
+    It skips the largest live heaps, because only the peak depends on them.
     """
     times = (in_mark_times, live_times)
     usual = _usual_gap(path, rules, costs, times)
@@ -220,7 +218,7 @@ def _walks(
     usual: float,
     steps: int,
 ) -> tuple[_Walks, bool]:
-    """Returns the walks that give the means, and whether each is of the whole path.
+    """Returns the walks for the means, and whether each covers the whole path.
 
     A short path is walked as a whole, once per phase; of a longer one, blocks are walked.
     """
@@ -230,7 +228,7 @@ def _walks(
         whole = [(0.0, math.inf, number / phases, _MOST) for number in range(phases)]
         return _walked(path, rules, costs, times, whole), True
     blocks = max(steps // BLOCK, BLOCK_PHASES)
-    # In all, the blocks cover about as many cycles as there are steps.
+    # Together, the blocks cover about as many cycles as there are steps.
     length = path.length_mib / blocks * min(steps / expected, 1.0)
     begins = [path.length_mib * number / blocks for number in range(blocks)]
     stretches = [
@@ -267,7 +265,7 @@ def _figures(walks: _Walks, peaks: Sequence[float], largest: float, spread: floa
 
 
 def _spread(logs: list[float]) -> float:
-    """Returns the standard deviation; `statistics.pstdev` would calculate with fractions."""
+    """Returns the standard deviation; `statistics.pstdev` would use slow fractions."""
     mean = fmean(logs)
     return math.sqrt(fmean([(log - mean) ** 2 for log in logs]))
 
@@ -284,14 +282,14 @@ def _rates(walks: _Walks) -> list[float]:
 
 
 def _mean(sums: Sequence[float], walks: _Walks, rates: list[float], total: float) -> float:
-    """Returns the mean over all cycles of what the walks have summed."""
+    """Returns the mean over all cycles of a sum of the walks."""
     return float(sum(map(truediv, map(mul, rates, sums), walks.cycles))) / total
 
 
 def first_times(path: Path, rules: Rules, free_times: float) -> float:
-    """Returns how many times as much as in the log is allocated during a marking of a setting.
+    """Returns the allocation during marking under a setting, relative to that in the log.
 
-    What is allocated raises the goal, and with it the room for the next one.
+    This allocation raises the goal, and so the room for the next marking.
     """
     times, inside = 1.0, max(path.mean_in_mark, 1e-9)
     for _ in range(_ROUNDS):
@@ -309,11 +307,11 @@ def _goal(marked: float, rules: Rules) -> float:
 
 
 _ROUNDS = 8
-"""How often what is allocated in a marking and the goal are calculated from each other."""
+"""Rounds of calculating the allocation during marking and the goal from each other."""
 
 
 def _usual_gap(path: Path, rules: Rules, costs: Costs, times: tuple[float, float]) -> float:
-    """Returns roughly how much is allocated per cycle: that of the mean live heap."""
+    """Returns roughly the allocation per cycle, from the mean live heap."""
     inside = path.mean_in_mark * min(times[0], costs.first_times)
     marked = path.mean_live * times[1] + inside
     goal = _goal(marked, rules)
@@ -350,9 +348,9 @@ def _walk(  # noqa: C901  one loop without calls, because it is the innermost on
     times: tuple[float, float],
     stretch: Stretch,
 ) -> tuple[int, Sums, list[float]]:
-    """Walks a stretch of a path, which ends with the path at the latest.
+    """Walks a stretch of the path, at most to the end of the path.
 
-    At least one cycle is walked whole, even beyond the stretch. Returns how many were walked, the
+    It walks at least one whole cycle, even beyond the stretch. Returns the number of cycles, the
     sums over them in the order of `_Walks`, and their goals.
 
     This is the innermost loop of every prediction: it uses local names and hardly any functions.
@@ -425,7 +423,7 @@ def _walk(  # noqa: C901  one loop without calls, because it is the innermost on
         logged = in_mark[j if weight < 0.5 else j + 1]
         inside = wanted = logged * in_mark_times
         if first < 0.0 and inside > logged * first_times:
-            # It starts too early, with more room than any other.
+            # It starts too early, so it has more room than any other cycle.
             inside = logged * first_times
         room = goal - marked
         if inside > goal - start:
@@ -441,7 +439,7 @@ def _walk(  # noqa: C901  one loop without calls, because it is the innermost on
         marks = after - inside + min(inside, wanted / free_times) + extra
         period = off / costs.mib_per_s + marks * costs.mark_s_per_mib
         if first < 0.0:
-            # The first cycle only finds its place: it counts if it is the only one.
+            # The first cycle only finds its place, so it counts only if there is no other.
             first, alone = here, (marks, after, inside, start, goal, period, limited)
         else:
             cycles += 1
@@ -466,7 +464,7 @@ def _walk(  # noqa: C901  one loop without calls, because it is the innermost on
             previous - first, work, peak, marked_sum, most_marked, in_mark_sum, trigger_sum,
             room_sum, by_limit, no_room, seconds, no_room_s,
         ), goals  # fmt: skip
-    # A path that is shorter than a cycle shows at most one: its length is the least gap.
+    # A path shorter than a cycle shows at most one cycle: its length is the least gap.
     marks, after, inside, start, goal, period, limited = alone
     tight = limited and goal - marked_0 <= NO_ROOM * (marked_0 + roots)
     return 1, (

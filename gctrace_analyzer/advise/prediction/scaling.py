@@ -1,12 +1,12 @@
 """Predicts frequency, heap and GC CPU under other settings from dumps and scrapes.
 
-A cycle starts when the heap has covered a share k of the room between the live heap and the goal:
-k is measured, and the goal follows from the setting. Besides, each cycle leaves spans in caches
-that count as heap, and empties pools that the program fills again. So cycles/s =
-(allocation rate - refill × cycles/s now) / (k × (goal - live) - spans - refill). GC CPU and pauses
-grow with the number of cycles. Measured on 13 programs, each with another setting as the truth:
-frequency within 5 % (median) and 25 % (90 % of them), heap goal within 4 and 10 %; GC CPU, of 17
-other recordings, within 29 and 100 %.
+A cycle starts when the heap has covered a share k of the room between the live heap and the goal: k
+is measured, and the goal follows from the setting. Each cycle also leaves spans in caches that
+count as heap, and empties pools that the program refills. So cycles/s = (allocation rate - refill ×
+cycles/s now) / (k × (goal - live) - spans - refill). GC CPU and pauses grow with the number of
+cycles. Measured on 13 programs, each with another setting as the truth: errors of frequency are 5 %
+(median) and 25 % (90th percentile), of the heap goal 4 and 10 %; on 17 other recordings, of GC CPU
+29 and 100 %.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ if TYPE_CHECKING:
     from gctrace_analyzer.schema import Row
 
 ENOUGH_SAMPLES = 20
-"""With fewer samples the means of live heap and goal are rough (measured with 4 and with 60)."""
+"""Samples. With fewer, the means of live heap and goal are rough (measured with 4 and with 60)."""
 
 SPREAD = {
     "gc_per_s": (1.22, 1.3),
@@ -63,27 +63,27 @@ SPREAD = {
 """Factors from the middle to the ends of the intervals: with enough samples, and with fewer."""
 
 LEAST_SHARE, MOST_SHARE = 0.3, 1.2
-"""Bounds of k: outside them the live heap is wrong."""
+"""Bounds of k. A value outside them shows that the live heap is wrong."""
 
 SPANS_MIB = 1.0
-"""What a cycle counts as heap without an allocation: spans that the processors' caches hold."""
+"""MiB of spans in the processors' caches, which a cycle counts as heap without an allocation."""
 
 REFILL_MIB = 0.8
-"""What each cycle makes a program allocate again, such as the contents of a sync.Pool."""
+"""MiB that a program allocates again after each cycle, such as the contents of a sync.Pool."""
 
 FIXED_SHARE = 0.25
-"""The most that both can be of the smaller allocation per cycle, as in heaps of a few MiB."""
+"""Largest share of the smaller allocation per cycle for both together, as in heaps of a few MiB."""
 
 LIVE_EXPONENT = 0.03
-"""The live heap grows with the room above it to this power, as in predictions from gctrace."""
+"""The live heap grows with this power of the room above it, as in predictions from gctrace."""
 
 MOST_TIMES = 4.0
-"""GOGC is raised at most this many times; more was not measured."""
+"""Largest factor on GOGC; higher ones were not measured."""
 
 UNKNOWN = -1.0
 
 NON_HEAP_MIB = 12.0
-"""Memory outside the heap if it is not measured: stacks, spans, GC metadata of a small server."""
+"""MiB of memory outside the heap if unmeasured: stacks, spans, GC metadata of a small server."""
 
 
 @frozen
@@ -91,11 +91,10 @@ class Scaling(Predictor):
     """What predictions from metrics start from.
 
     Sizes are in MiB, rates per second. `share_of_room` is the share of the room between live heap
-    and goal that a cycle allocates. The process is the one that the advice is for, which `notes`
-    name if there are several.
-    `traced_s` is the length of the gctrace that shows what a cycle costs; None if there is none.
-    `since_s` is when GOGC was last changed; None if it was not. `other_cause` is what to mend
-    before another setting.
+    and goal that a cycle allocates. The process is the one that the advice is for; if there are
+    several, `notes` name it. `traced_s` is the length of the gctrace that shows what a cycle costs;
+    None if there is none. `since_s` is when GOGC was last changed; None if it was not.
+    `other_cause` is a problem to fix before changing settings.
     """
 
     now: Setting
@@ -163,11 +162,11 @@ class Scaling(Predictor):
             yield f"GOGC is not stated; assumed {gogc} from the allocation per cycle: specify it"
 
     def gains(self, outcome: Outcome, present: Row) -> dict[str, Gain]:
-        """Returns no gain: of metrics, none was measured against another setting's run."""
+        """Returns no gain: none was measured for predictions from metrics."""
         return {}
 
     def confidence(self, row: Row) -> str:
-        """Returns how reliable a prediction is: without GC CPU, not very."""
+        """Returns how reliable a prediction is: not very without GC CPU."""
         is_rough = self.summary.gc_cpu_share is None
         return "low" if self.doubt(row) else "medium" if is_rough else "high"
 
@@ -223,7 +222,7 @@ class Scaling(Predictor):
             "live_heap_mib": live,
         }
         is_now = setting == self.now
-        # Close to the limit the formula has no floor: 425 cycles per second were predicted for 46.
+        # Close to the limit, the formula has no floor: it predicted 425 cycles per second, not 46.
         if row["thrash"] != "certain" or is_now:
             row |= self._measured() if is_now else self._rates(setting, goal, room)
         row |= self._ends(row, is_now=is_now)
@@ -296,7 +295,7 @@ class Scaling(Predictor):
         return None if share is None or self.procs is None else share * self.procs
 
     def _ends(self, row: Row, *, is_now: bool) -> Row:
-        """Returns the ends of the 80 % intervals; what is measured has none."""
+        """Returns the ends of the 80 % intervals; measured figures have none."""
         ends: Row = {}
         few = self.samples < ENOUGH_SAMPLES
         for name, factors in SPREAD.items():
@@ -315,7 +314,7 @@ class Scaling(Predictor):
 def needed_limit(analysis: Analysis) -> tuple[float, float] | None:
     """Returns the lowest limit that does not thrash, and the largest live heap, in MiB.
 
-    They are of the process that the advice is for; None if its live heap is unknown.
+    Both are for the process that the advice is for; None if its live heap is unknown.
     """
     own, summary = _observed(analysis)
     largest = summary.live_heap_max_mib
@@ -329,7 +328,7 @@ def needed_limit(analysis: Analysis) -> tuple[float, float] | None:
 def _observed(analysis: Analysis) -> tuple[pl.DataFrame, Summary]:
     """Returns the intervals that predictions start from, with their summary.
 
-    They are those of the process that the advice is for; next to gctrace, those of all its lives.
+    They cover the process that the advice is for; next to gctrace, all its restarts.
     """
     process = _process(analysis)
     if process is None:
@@ -338,7 +337,7 @@ def _observed(analysis: Analysis) -> tuple[pl.DataFrame, Summary]:
 
 
 def _process(analysis: Analysis) -> int | None:
-    """Returns the process that the advice is for; None if it is for all lives next to gctrace."""
+    """Returns the process of the advice; None for all restarts of the program next to gctrace."""
     return None if analysis.has_longer_metrics else advised_process(analysis)
 
 
@@ -354,7 +353,7 @@ def combined(analysis: Analysis, traced: Baseline) -> Scaling | str:
         return scaling
     summary = scaling.summary
     if summary.gc_cpu_share is None:
-        # What a cycle costs grows with what it marks.
+        # The cost of a cycle grows with the size that it marks.
         times = scaling.rate / load.gc_per_s * scaling.live_mib / load.marked_live
         summary = replace(
             summary,
@@ -430,7 +429,7 @@ def baseline_of(analysis: Analysis, traced_gogc: float | None = None) -> Scaling
 
 
 def _last_change_s(own: pl.DataFrame) -> float | None:
-    """Returns since when all cycles are of the last GOGC; None if it was not changed."""
+    """Returns the time since which all cycles ran with the last GOGC; None if it never changed."""
     if own.is_empty() or own["process"].n_unique() != 1:
         return None
     old = own.filter(pl.any_horizontal("goal_is_old", "goal_is_old_before"))
@@ -476,9 +475,9 @@ def _baseline(
 
 
 def _gogc(means: dict[str, Any], settings: Settings) -> float | None:
-    """Returns the present GOGC: known, or the one that live heap and goal show.
+    """Returns the present GOGC, given or inferred from live heap and goal.
 
-    None is off. Where the live heap is itself an estimate, it does not show GOGC.
+    None means off. A live heap that is only an estimate does not show GOGC.
     """
     known = means["gogc"]
     if known is not None:
@@ -487,7 +486,7 @@ def _gogc(means: dict[str, Any], settings: Settings) -> float | None:
     if given is not None:
         return None if given == "off" else float(given)
     if (means["limited"] or 0.0) > DEFAULT.thrash_limited_share:
-        # The limit sets the goals, so GOGC is so high that it could as well be off.
+        # The limit sets the goals, so GOGC is so high that it may as well be off.
         return None
     if means["traced"] is not None:
         return float(means["traced"])

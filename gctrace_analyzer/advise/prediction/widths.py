@@ -61,7 +61,7 @@ WIDTHS = {
     "live_heap_mib": Width(.03, .02, .10, .10, .0, .0, .05, .30, .3, .0, .0, .12, .0),
     "stw_share": Width(.20, .14, .40, .40, .0, .0, .0, .08, .3, .45, .10, .0, .0),
 }  # fmt: skip
-"""The standard deviation of the logarithm of the error of each quantity."""
+"""Standard deviation of the logarithm of the error, by quantity."""
 
 _SQUARES = {name: tuple(each**2 for each in width) for name, width in WIDTHS.items()}
 
@@ -88,10 +88,10 @@ _SHARES = ("gc_cpu_share", "gc_cpu_with_idle_share", "assist_share_of_gc_cpu", "
 _ATTRIBUTES = {"heap_peak_mib": "heap_peak", "live_heap_mib": "marked_live"}
 
 _MOST = 50.0
-"""The largest half width of an interval, as a logarithm; one that wide says nothing."""
+"""The largest half width of an interval, as a logarithm; a wider one says nothing."""
 
 _THRASHING = 0.3
-"""Added to the standard deviation of a program that thrashes; its speed hardly can be known."""
+"""Added to the standard deviation of a thrashing program, whose speed is nearly unpredictable."""
 
 
 def interval(
@@ -141,15 +141,15 @@ def deviation(
     if quantity == "heap_peak_mib":
         terms = terms._replace(phases=center.peak_spread**2)
     width = math.sqrt(sum(map(mul, _SQUARES[quantity], terms)))
-    # Heap sizes stay bounded even then.
+    # Heap sizes stay bounded even while thrashing.
     thrashes = center.thrash != "no" and not quantity.endswith("_mib")
     return width + (_THRASHING if thrashes else 0.0)
 
 
 def terms_of(load: Load, center: Prediction) -> Width:
-    """Returns the squares of what the coefficients are multiplied by.
+    """Returns the squares of the factors for the coefficients.
 
-    They are the same for every quantity, except the phases of the heap peak.
+    They are the same for every quantity, except that the heap peak has phases of its own.
     """
     target_cycles = max(center.gc_per_s * load.span_s, 1.5)
     bound = load.cpu_bound**2

@@ -1,7 +1,7 @@
-"""Benchmarks of `go test -bench`: what the collector did in the runs of each, and what changed.
+"""Benchmarks of `go test -bench`: what GC did in the runs of each, and what changed.
 
-A benchmark does as much work as it can, so that figures per second say how fast it is. What the
-collector costs is compared per operation.
+A benchmark does as much work as it can, so figures per second show its speed. GC is compared per
+operation.
 """
 
 from __future__ import annotations
@@ -36,10 +36,10 @@ _NO_RESULTS = (*PROPORTIONAL, "alloc_mib_per_s")
 
 _GC_CPU = "gc_cpu_ns_per_op"
 _SLOWER = 1.1
-"""How many times as long operations must take on a slower machine; less may be chance."""
+"""Factor on the time of operations that shows a slower machine; less may be chance."""
 
 _ALIKE = 1.2
-"""Ratio of the largest to the smallest of these factors, up to which all have one cause."""
+"""Largest ratio between these factors for which all have one cause."""
 
 
 def compare_benchmarks(
@@ -98,9 +98,9 @@ def compare_benchmarks(
 
 
 def _factor_of_machine(benchmarks: Mapping[str, Mapping[str, Change]]) -> float | None:
-    """Returns the common factor of all times, where a slower machine explains it; else None.
+    """Returns the common factor of all times if a slower machine explains it; else None.
 
-    It does if there are several benchmarks, and one that takes longer without allocating more.
+    That needs several benchmarks, one of which takes longer without allocating more.
     """
     times = [1 + (own["ns_per_op"].relative or 0.0) for own in benchmarks.values()]
     if len(times) < 2 or all(own["bytes_per_op"].verdict != "~" for own in benchmarks.values()):
@@ -111,7 +111,7 @@ def _factor_of_machine(benchmarks: Mapping[str, Mapping[str, Change]]) -> float 
 
 
 def _on_other_machine(change: Change, relative: float) -> Change:
-    """Returns the change without a verdict if it may be that of all times."""
+    """Returns the change without a verdict if all times may have changed like this."""
     if change.ends is None or not change.ends[0] <= relative <= change.ends[1]:
         return change
     return replace(change, verdict=None, no_verdict_because=OTHER_MACHINE)
@@ -130,7 +130,7 @@ def _judged(change: Change, *, in_rounds: bool) -> Change:
 
 
 def _by_benchmark(analysis: Analysis, *, together: bool) -> dict[str, list[Measured]]:
-    """Returns the runs of each benchmark in a log by its name; `together`: as one run."""
+    """Returns the runs of each benchmark in a log by its name; `together` makes them one run."""
     rows = analysis.tables["benchmarks"]
     if rows.is_empty():
         return {}
@@ -149,7 +149,7 @@ def _by_benchmark(analysis: Analysis, *, together: bool) -> dict[str, list[Measu
 
 
 def _cycles_of(cycles: pl.DataFrame, runs: pl.DataFrame) -> pl.DataFrame:
-    """Returns the cycles of benchmarks with the name, and with `run`, its last line."""
+    """Returns the cycles of benchmarks with this name; `run` is the last line of a single run."""
     begun = cycles.sort("line_no").join_asof(
         runs.sort("first_line"),
         left_on="line_no",
@@ -158,7 +158,7 @@ def _cycles_of(cycles: pl.DataFrame, runs: pl.DataFrame) -> pl.DataFrame:
         check_sortedness=False,
     )
     own = begun.filter(pl.col("line_no") <= pl.col("run")).drop("first_line")
-    # The go command builds the next package meanwhile: its compiler prints cycles too.
+    # The go command builds the next package meanwhile, and its compiler prints cycles too.
     of_process = pl.len().over("source", "run", "process")
     return own.filter(of_process == of_process.max().over("source", "run"))
 
@@ -175,9 +175,9 @@ def _with_figures(part: Measured, runs: pl.DataFrame) -> Measured:
 
 
 def _gc_cpu_ns_per_op(part: Measured, ns_per_op: float | None) -> float | None:
-    """Returns the CPU time of the cycles that operations caused; None of too few cycles.
+    """Returns the CPU time of cycles per operation; None for too few cycles.
 
-    Before each run, `go test` forces a cycle, which costs the same however many operations follow.
+    It excludes the cycle that `go test` forces before each run, however many operations follow.
     """
     caused = part.spans.filter(pl.col("forced_cycles") == 0)
     if len(caused) < DEFAULT.min_cycles or not part.seconds or ns_per_op is None:

@@ -1,12 +1,11 @@
 """The standard error of each figure within one run, from how neighbouring cycles differ.
 
-A program has phases: it starts, loads data, serves, cleans up. They are the same in each of its
-runs, so they are no chance, and they last longer than a few cycles. What blocks of cycles that
-follow each other differ by is chance: half the mean square of these differences is the variance of
-a block (von Neumann, 1941). No random numbers are needed, and the same logs give the same interval.
-Quantiles have Woodruff's interval (1952): the blocks give the error of the share of values below
-the quantile, and the values at the ends of that interval of shares are the ends of the quantile's
-interval.
+A program has phases: it starts, loads data, serves, cleans up. They are the same in each run, so
+they are not chance, and they last longer than a few cycles. Differences between neighbouring blocks
+of cycles are chance: half of their mean square is the variance of a block (von Neumann, 1941). No
+random numbers are needed, and the same logs give the same interval. Quantiles have Woodruff's
+interval (1952): the blocks give the error of the share of values below the quantile, and the values
+at the ends of that interval of shares are the ends of the quantile's interval.
 """
 
 from __future__ import annotations
@@ -30,7 +29,7 @@ _PACER_MEMORY = 5
 successive cycles are correlated."""
 
 _MIN_BLOCKS = 5
-"""Blocks. With fewer, how they differ is unknown."""
+"""Blocks. With fewer, their spread is unknown."""
 
 
 def block_cycles(cycles: int) -> int:
@@ -84,9 +83,9 @@ def spreads(
 
 
 def _weight_of_one(spans: pl.DataFrame, name: str) -> float:
-    """Returns how far a rate moves, on its metric's scale, without the span that moves it most.
+    """Returns how far the most influential span moves a rate, on its metric's scale.
 
-    A verdict must not hang on one cycle, such as one in which a thread waited for a CPU.
+    A verdict must not depend on one cycle, such as one in which a thread waited for a CPU.
     """
     above, below = (end(name).fill_null(0.0) for end in (part, whole))
     floor = NAMED[name].floor
@@ -144,7 +143,7 @@ def _woodruff(
 ) -> float | None:
     columns, share = quantile
     values = pl.concat([spans[column].drop_nulls().cast(pl.Float64) for column in columns])
-    # As many independent values would leave open whether it is the maximum.
+    # With this many independent values it would be open whether the quantile is the maximum.
     if share + Z95 * math.sqrt(share * (1 - share) / len(values)) > 1:
         return None
     # Pauses come in two groups. With a smaller factor, the range of shares would not reach
@@ -157,7 +156,7 @@ def _woodruff(
 
 
 def _peak_error(spans: pl.DataFrame) -> float | None:
-    """Returns how far the peak of every second cycle is from that of the others."""
+    """Returns how far the peak of all even cycles is from the peak of all odd ones."""
     peaks_mib = spans["heap_peak_mib"].drop_nulls()
     ends = [peaks_mib.gather_every(2, offset).max() for offset in (0, 1)]
     if not isinstance(ends[1], int | float):

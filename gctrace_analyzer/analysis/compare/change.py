@@ -49,12 +49,11 @@ class Change(Plain):
     """One metric before and after.
 
     `verdict` is `better`, `worse`, `~` (not significant), or None: `no_verdict_because` says why,
-    unless a side does not show the figure.
-    `delta_low` and `delta_high` bound the 95 % interval of `delta`. `by_load` is the change that a
-    different load alone would cause. `expected` is predicted from the runs before, with an 80 %
-    interval, and to be compared with `measured`, which leaves out the start-up and has a 95 %
-    interval. `held`: whether what was measured is in the predicted interval; where that is open,
-    None, and `open_because` has the reason.
+    unless a side does not show the figure. `delta_low` and `delta_high` bound the 95 % interval of
+    `delta`. `by_load` is the change that a different load alone would cause. `expected` is
+    predicted from the runs before, with an 80 % interval, and to be compared with `measured`, which
+    leaves out the start-up and has a 95 % interval. `held` says whether `measured` is in the
+    predicted interval. If that is open, it is None, and `open_because` has the reason.
     """
 
     metric: str
@@ -86,7 +85,7 @@ class Change(Plain):
         expected: tuple[float | None, ...],
         measured: tuple[float | None, float | None, float | None],
     ) -> Change:
-        """Returns the change with what was expected, and whether that held.
+        """Returns the change with its prediction, and whether the prediction held.
 
         Args:
             expected: the value and the ends of its interval.
@@ -100,7 +99,7 @@ class Change(Plain):
         elif not (low is None or high is None or least is None or most is None):
             middle = (least + most) / 2 if value is None else value
             held, reason = low <= middle <= high, None
-            # Intervals that do not touch contradict each other, however wide they are.
+            # Intervals that do not touch contradict each other, however wide each one is.
             if most - least > high - low and least <= high and low <= most:
                 held, reason = None, WIDER
         values: Any = dict(zip(_PROMISED, (*expected, *measured), strict=True))
@@ -129,16 +128,16 @@ class Change(Plain):
 
     @property
     def is_tested(self) -> bool:
-        """Whether it is known how far chance alone changes the figure."""
+        """Whether the effect of chance on the figure is known."""
         return self.delta_low is not None
 
     @property
     def is_significant(self) -> bool:
-        """Whether the figure changed by more than chance explains."""
+        """Whether the figure changed more than chance can explain."""
         low, high = self.delta_low, self.delta_high
         return low is not None and high is not None and not low <= 0 <= high
 
     @property
     def is_other_load(self) -> bool:
-        """Whether the allocation rate, if this is its change, shows a different load."""
+        """Whether this change, if it is the allocation rate's, shows a different load."""
         return self.is_significant and abs(self.relative or 0.0) > OTHER_LOAD

@@ -45,7 +45,7 @@ class Difference:
 
     @property
     def about_both(self) -> bool:
-        """Whether the sentence is about both sides, and so does not name the one it is about."""
+        """Whether the sentence is about both sides, and so names neither."""
         return self.what in ("load", "unclear_load", "procs", "go_version", "live_heap")
 
     def to_dict(self) -> dict[str, str]:
@@ -57,8 +57,9 @@ class Difference:
 class Circumstances:
     """The settings of a side, None where unknown; `gogc` in percent or `off`.
 
-    `gogc_levels` has the values of GOGC if it changed during a run, and `gogc_of_runs` those of
-    different runs or processes. `other_gogc` says that the log contradicts the GOGC that was given.
+    `gogc_levels` has the values of GOGC if it changed during a run. `gogc_of_runs` has the values
+    of different runs or processes. `other_gogc` is True if the log contradicts the GOGC that was
+    given.
     """
 
     label: str
@@ -118,7 +119,7 @@ def differences(
         if old != new and (old or new):
             yield Difference("changed", what, f"{name} {old or 'none'} → {new or 'none'}")
     yield from _mixed_gogc(was, now)
-    # The one that is shown: what chance explains there is no change here.
+    # Only the displayed change counts: a difference that chance explains is none here.
     if (shown := changes["live_heap_p50_mib"]).is_significant:
         yield from _live_heap_difference(changes["true_live_heap_mib"], shown)
     yield from _contention(before, after)
@@ -162,7 +163,7 @@ def _procs(side: Sequence[Measured]) -> str:
 
 
 def _mixed_gogc(was: Circumstances, now: Circumstances) -> Iterator[Difference]:
-    """Yields a note on each side whose figures are not those of one GOGC, or of another one."""
+    """Yields a note on each side that ran with several GOGC values, or not with the stated one."""
     for side in (was, now):
         if side.other_gogc:
             yield Difference("note", "other_gogc", f"{side.label}: {side.other_gogc}")

@@ -56,21 +56,21 @@ CONFIDENCE = 0.95
 """Confidence level of all intervals."""
 
 PRIOR_RUNS = 6
-"""Runs. The calibrated noise comes from other programs, so it counts as much as this many
-repeated runs."""
+"""The calibrated noise comes from other programs, so it counts as this many repeated runs."""
 
 OWN_SPREAD_RUNS = 5
-"""Runs of one side, from which on they show by themselves how much they vary."""
+"""Runs of one side above which their own variation replaces the calibrated noise."""
 
 SAME_LENGTH = 1.25
 """Ratio of lengths. Above it, the longer side had more time to reach its peak."""
 
 FEWEST_OF_WORK = 3
-"""Runs of each side that show whether what they allocate follows their length."""
+"""Fewest runs of each side that show whether their allocation follows their length."""
 
 MORE_SPREAD, RUN_TIME = 2.0, 0.01
-"""Standard deviations of logarithms: how many times as much lengths vary as totals if runs do the
-same work, and the least that run times of programs vary, unlike those of a timer."""
+"""Standard deviations of logarithms. If run lengths vary this many times as much as allocation
+totals, the runs do the same work. The second value is the least variation of run times for programs
+without a timer."""
 
 PROPORTIONAL = (
     "gc_per_s",
@@ -83,7 +83,7 @@ PROPORTIONAL = (
 each cycle costs the same, and the allocation rate determines how many cycles there are."""
 
 FEWER_CPUS = 0.9
-"""Ratio of the CPUs that can be used to GOMAXPROCS. Below it, the machine has fewer CPUs."""
+"""Ratio of the usable CPUs to GOMAXPROCS. Below it, the machine has fewer CPUs."""
 
 
 @frozen
@@ -128,8 +128,8 @@ class Paired:
 
     Attributes:
         runs: the run of the baseline and that of the other side, per round.
-        alpha: the error of the interval of a change. Figures of GC do not decide
-            how many rounds there are, so that it is as for a fixed number.
+        alpha: the error of the interval of a change. GC figures do not decide the number of rounds,
+            so the intervals are those for a fixed number.
     """
 
     runs: Sequence[tuple[Measured, Measured]]
@@ -167,7 +167,7 @@ def measured(spans: pl.DataFrame, summary: Summary, *, by_limit: bool = False) -
 
 
 def measured_part(cycles: pl.DataFrame, analysis: Analysis) -> Measured:
-    """Returns a part of the cycles of a run with its metrics."""
+    """Returns part of the cycles of a run with its metrics."""
     durations = correct_durations(cycles, analysis.settings)
     spans = of_cycles(on_real_cpus(durations, analysis.settings.value("cpu_limit")))
     summary = summarize(cycles, processes.processes(cycles), spans=spans)
@@ -205,7 +205,7 @@ def compare(
         paired: the same runs by round, if they were made in rounds; their differences within the
             rounds then make the intervals.
         metrics: what is compared.
-        error: the probability that an interval misses the change, if they were not.
+        error: the probability that an interval misses the change, for runs without rounds.
     """
     changes = {
         metric.name: _change(metric, before, after, side, paired, error) for metric in metrics
@@ -231,8 +231,8 @@ def compare(
 def same_work(*sides: Sequence[Measured]) -> bool:
     """Returns whether each run of a side does the same work, however long that takes.
 
-    Runs of a benchmark or a build allocate the same in all, whatever their lengths; what a service
-    allocates follows the length of its log.
+    Runs of a benchmark or a build allocate the same total, whatever their lengths. The total of a
+    service follows the length of its log.
     """
     of_totals = of_lengths = 0.0
     for runs in sides:
@@ -253,7 +253,7 @@ def late_of(runs: Sequence[Measured]) -> LatePauses:
 def _judged(
     metric: Metric, change: Change, *, load_is_given: bool, is_contended: bool
 ) -> Change:
-    """Returns a change with its verdict, or with the reason why it has none."""
+    """Returns a change with its verdict, or with the reason for having none."""
     is_result = metric.better == "by load" and not load_is_given
     if is_contended and (metric.is_time or is_result):
         return replace(change, delta_low=None, delta_high=None, no_verdict_because=CONTENDED)
@@ -266,7 +266,7 @@ def _judged(
         return replace(change, no_verdict_because=IS_LOAD)
     if metric.better == "neither":
         return replace(change, no_verdict_because=NO_COST)
-    # What the load alone would change, as a factor, is no change of the program.
+    # The change caused by the load alone, as a factor, is not a change of the program.
     alone = (was + (change.by_load or 0.0) + metric.floor) / (was + metric.floor)
     left = [(was + metric.floor + end) / alone - (was + metric.floor) for end in (low, high)]
     if (high < 0) != (left[1] < 0) or (low > 0) != (left[0] > 0):
@@ -275,7 +275,7 @@ def _judged(
 
 
 _BOUNDLESS = 50.0
-"""Logarithm of a change; an interval that reaches that far says nothing, and is null."""
+"""Logarithm of a change. An interval that reaches this far says nothing, and is null."""
 
 
 def _change(
@@ -388,7 +388,7 @@ def estimate(
 ) -> tuple[float | None, float | None, float | None]:
     """Returns the value of a metric for a side with its interval; None where it is unknown.
 
-    Runs of one side show themselves how much they vary, if there are enough of them.
+    Enough runs of one side show by themselves how much they vary.
     """
     values = [value for run in runs if (value := run.values[metric.name]) is not None]
     if len(values) >= OWN_SPREAD_RUNS:
@@ -406,7 +406,7 @@ def estimate(
 
 
 def mean_of(metric: Metric, values: Sequence[float | None]) -> float | None:
-    """Returns the geometric mean, which for one value is exactly this value."""
+    """Returns the geometric mean; of one value, exactly that value."""
     known = [value for value in values if value is not None]
     if not known:
         return None
@@ -415,7 +415,7 @@ def mean_of(metric: Metric, values: Sequence[float | None]) -> float | None:
 
 
 def between_runs(metric: Metric, run: Measured) -> float:
-    """Returns how much runs such as this one differ, on the metric's scale."""
+    """Returns how much runs like this one differ, on the metric's scale."""
     is_loose = run.by_limit or run.late.are_common
     return (metric.loose_noise if is_loose else metric.noise) or 0.0
 
@@ -425,7 +425,7 @@ def _variance(metric: Metric, run: Measured) -> float:
 
 
 def _more_time(metric: Metric, side: Sequence[Measured], other: Sequence[Measured]) -> float:
-    """Returns how much higher the peak of a side is because it had more time to reach it."""
+    """Returns how much higher a side's peak is because it had more time to reach it."""
     if metric.name != "heap_peak_mib":
         return 0.0
     time = fmean(run.seconds for run in other)
@@ -434,7 +434,7 @@ def _more_time(metric: Metric, side: Sequence[Measured], other: Sequence[Measure
 
 
 def _unseen(metric: Metric, side: Sequence[Measured]) -> float:
-    """Returns how much more runs may have allocated, after their last cycle: a heap full.
+    """Returns how much more runs may have allocated after their last cycle: up to one full heap.
 
     The difference is on the metric's scale.
     """
@@ -447,7 +447,7 @@ def _unseen(metric: Metric, side: Sequence[Measured]) -> float:
 
 
 def _above_shorter_peaks(run: Measured, seconds: float) -> float:
-    """Returns how far the peak of a run is above the mean peak of parts of this length.
+    """Returns how far a run's peak is above the mean peak of parts of this length.
 
     The difference is on the metric's scale.
     """

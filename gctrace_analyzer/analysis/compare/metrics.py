@@ -33,9 +33,9 @@ class Metric:
             metric has no interval and no verdict.
         loose_noise: the same if a memory limit sets the goal, or if other work takes the CPUs: both
             amplify differences.
-        better: `lower` if a lower value is better. `by load` if that depends: lower is better
-            if the load is given, higher for a program that does as much work as it can. `neither`:
-            it is a cause, and its costs are other metrics.
+        better: `lower` if a lower value is better. `by load` if that depends: lower is better if
+            the load is given, higher for a program that does as much work as it can. `neither`: the
+            metric is a cause, and other metrics show its costs.
     """
 
     name: str
@@ -79,33 +79,33 @@ METRICS = (
     Metric("heap_goal_p50_mib", "MiB", 1.0, 0.015, 0.075, "neither"),
     Metric("heap_peak_mib", "MiB", 1.0, 0.02, 0.07),
 )
-"""The metrics. The noise is what nine of ten programs stay below, in 95 pairs of recorded runs
-under one setting and load (`lab/evaluate compare --fit`, docs/comparison.md). For p99 pauses, of
-which few runs have enough, it is that of one program's repeated runs."""
+"""The metrics. Nine of ten programs stay below the noise, in 95 pairs of recorded runs under one
+setting and load (`lab/evaluate compare --fit`, docs/comparison.md). Few runs have enough p99
+pauses, so their noise comes from one program's repeated runs."""
 
 PER_RUN = (
     Metric("alloc_mib_per_run", "MiB", 1.0, 0.01, 0.02),
     Metric("cycles_per_run", "", 1.0, 0.04, 0.17),
 )
-"""The totals of a run, compared only if each run of a side does the same work: then they are its
-cost, and waiting for a CPU does not change them. Noise as of the same figures per second."""
+"""The totals of a run, compared only if each run of a side does the same work. Then they are the
+cost of that work, and waiting for a CPU does not change them. The noise is that of rates."""
 
 RESULTS = (
     Metric("bytes_per_op", "B/op", 8.0, 0.01, 0.01),
     Metric("allocs_per_op", "allocs/op", 0.5, 0.01, 0.01),
     Metric("ns_per_op", "ns/op", 1.0, 0.08, 0.15),
 )
-"""What a benchmark prints itself, whose sums have no standard error. Less than the smallest size of
-an object per operation is a share of what was allocated once. B/op of nine of ten benchmarks
-differs less than this from run to run (244 series of ten runs of 20 ms, six modules); the noise of
-the time is that of a quiet machine."""
+"""The results that a benchmark prints; their sums have no standard error. Less than the smallest
+object per operation is a share of memory that was allocated once. In nine of ten benchmarks, B/op
+differs less than this noise from run to run (244 series of ten runs of 20 ms, six modules). The
+noise of the time is for a quiet machine."""
 
 PER_OP = (*RESULTS, Metric("gc_cpu_ns_per_op", "ns/op", 1.0, 0.12, 0.2))
 """The metrics that only benchmarks have."""
 
 DECIDING = ("bytes_per_op", "allocs_per_op", "gc_cpu_ns_per_op")
-"""What says whether a benchmark is worse, in this order. How long an operation takes has other
-causes too, and heaps of a few MiB differ by chance."""
+"""Metrics that decide whether a benchmark is worse, in this order. The time of an operation has
+other causes too, and heaps of a few MiB differ by chance."""
 
 NAMED = {metric.name: metric for metric in (*METRICS, *PER_RUN, *PER_OP)}
 """The metrics by name."""
@@ -118,7 +118,7 @@ def figures(summary: Summary, spans: pl.DataFrame) -> dict[str, float | None]:
 
     Args:
         summary: the summary of the run.
-        spans: those of the same run; without gctrace, the phases of a pause are unknown.
+        spans: the spans of the same run; without gctrace, the phases of a pause are unknown.
     """
     table = pauses(spans).iter_rows(named=True) if has_phases(spans) else ()
     rows = {row["phase"]: row for row in table}
@@ -149,4 +149,4 @@ QUANTILES: dict[str, tuple[tuple[str, ...], float]] = {
     "live_heap_p50_mib": (("heap_live_mib",), 0.5),
     "heap_goal_p50_mib": (("heap_goal_mib",), 0.5),
 }
-"""The metrics that are quantiles: the columns whose values are pooled, and the quantile."""
+"""The metrics that are quantiles: the columns with the pooled values, and the quantile."""

@@ -1,4 +1,4 @@
-"""Runs of a program made in rounds, one run of each side per round, and what was measured of them.
+"""Runs of a program made in rounds, one run of each side per round, and their results.
 
 Sides are compared within rounds, so that what changes from round to round (a machine that slows
 down) cancels.
@@ -32,23 +32,23 @@ ERROR = 0.05
 """Probability that a difference is claimed for any side that does not differ."""
 
 FEWEST_ROUNDS = 6
-"""Rounds. With fewer, figures that do not decide have intervals too wide to be of use."""
+"""Rounds. With fewer, figures that do not decide have intervals too wide to use."""
 
 FIXED_SPREAD = 0.003
-"""Share by which the fastest third of all runs differs at most, and the fastest run of each side
-from that of another, if the program runs for a fixed time: other work only lengthens it. Runs of
-programs that end when their work is done differ by 1 % and more."""
+"""Largest relative difference within the fastest third of all runs, and between the fastest runs of
+the sides, if the program runs for a fixed time: other work only lengthens it. Runs of programs that
+end when their work is done differ by 1 % and more."""
 
 STARTS = 1.25
-"""Ratio of run time to a time in the arguments, up to which a program runs for this time."""
+"""Ratio of the run time to a time in the arguments. Up to it, the program runs for this time."""
 
 SettingValue: TypeAlias = float | Literal["off"] | None
-"""A value of GOGC or of the memory limit in MiB; None: what the command's own environment has."""
+"""A value of GOGC or of the memory limit in MiB; None means the command's own environment."""
 
 
 @frozen
 class OutsideMetric(Plain):
-    """A figure that is measured from outside, or found in the output; `up`: more is better."""
+    """A figure measured from outside or found in the output; `up` means that more is better."""
 
     name: str
     unit: str = ""
@@ -67,11 +67,11 @@ class TrialRun(Plain):
     """One run of a program.
 
     Attributes:
-        side: the side that it is a run of.
+        side: the side that the run belongs to.
         round: the number of its round; 0: the warm-up.
-        gogc: GOGC that it ran with; None: that of the environment.
+        gogc: GOGC of the run; None: as in the environment.
         memory_limit_mib: GOMEMLIMIT, likewise.
-        wall_s: how long it took; of a server, how long it was measured.
+        wall_s: how long the run took; of a server, how long it was measured.
         cpu_s: CPU time in that time.
         max_rss_mib: its largest resident memory; None if that cannot be measured.
         exit_code: its exit code; negative: the signal that ended it.
@@ -81,8 +81,8 @@ class TrialRun(Plain):
         cpus: the CPUs of the machine; None if unknown.
         throttled_s: how long the CPU limit of the container stopped it; None if unknown.
         error: why it failed, with its last lines; None if it did not.
-        figures: what was found in its output.
-        times: the names of those figures that are durations, in milliseconds.
+        figures: the figures found in its output.
+        times: the names of the figures that are durations, in milliseconds.
     """
 
     side: str
@@ -104,7 +104,7 @@ class TrialRun(Plain):
 
     @property
     def warm_up(self) -> bool:
-        """Whether it only warms up caches, and is not averaged in."""
+        """Whether the run only warms up caches, and is left out of the means."""
         return self.round == 0
 
     @property
@@ -116,11 +116,11 @@ class TrialRun(Plain):
 
     @property
     def foreign_share(self) -> float:
-        """The share of all CPU time that other work took, as far as it is known."""
+        """The share of all CPU time that other work took, as far as known."""
         return min((self.foreign_cpus or 0.0) / self.cpus, 1.0) if self.cpus else 0.0
 
     def value(self, metric: str) -> float | None:
-        """Returns a figure of it; None if it is unknown."""
+        """Returns a figure of the run; None if it is unknown."""
         if metric in self.figures:
             return self.figures[metric]
         value: float | None = getattr(self, metric, None)
@@ -136,7 +136,7 @@ class Measurement:
         runs: all runs.
         metrics: what is measured; the first one that can differ decides.
         fixed: whether the number of rounds was fixed before the first.
-        most: the rounds at most.
+        most: the largest number of rounds.
         given_s: the times in the arguments of all sides, in seconds.
     """
 
@@ -149,13 +149,13 @@ class Measurement:
 
     @property
     def decider(self) -> OutsideMetric:
-        """The metric that decides: of a program that runs for a fixed time, not its run time."""
+        """The metric that decides; not the run time if the program runs for a fixed time."""
         first, *others = self.metrics
         return others[0] if others and first == WALL and self.fixed_time_s else first
 
     @property
     def fixed_time_s(self) -> float | None:
-        """The run time in seconds if it is the same under all settings, whatever they are."""
+        """The run time in seconds if it is the same under every setting; else None."""
         sides = [[run.wall_s or 0.0 for run in self.counted(side)] for side in self.sides]
         times = sorted(time for side in sides for time in side)
         for given_s in self.given_s if times else ():
@@ -178,31 +178,31 @@ class Measurement:
         return tuple(run for run in self.runs if run.error is not None)
 
     def counted(self, side: str | None = None) -> Iterator[TrialRun]:
-        """Yields the runs of a side, or of all, that count: neither warm-up nor failed."""
+        """Yields the runs that count, of a side or of all: neither warm-up nor failed."""
         for run in self.runs:
             if side in (None, run.side) and not run.warm_up and run.error is None:
                 yield run
 
     def both(self, side: str) -> list[tuple[int, int]]:
-        """Returns the places of the runs of the baseline and of a side that share a round.
+        """Returns where the baseline and a side have runs of the same round.
 
-        They are the places among the runs that count of the baseline, and of the side.
+        Both lists are places among the runs that count: of the baseline, and of the side.
         """
         return self._by_round(side, lambda place, _: place)
 
     @property
     def alpha(self) -> float:
-        """The error of one side, so that together they stay within `ERROR` (Bonferroni)."""
+        """The error of one side; all sides together stay within `ERROR` (Bonferroni)."""
         return ERROR / max(len(self.sides) - 1, 1)
 
     def _pairs(self, metric: str, side: str) -> list[tuple[float, float]]:
-        """Returns the values of the baseline and of a side, in rounds that have both."""
+        """Returns the values of the baseline and of a side in the rounds that have both."""
         return self._by_round(side, lambda _, run: run.value(metric))
 
     def _by_round(
         self, side: str, read: Callable[[int, TrialRun], T | None]
     ) -> list[tuple[T, T]]:
-        """Returns what the runs of the baseline and of a side have, in rounds that have both."""
+        """Returns the runs of the baseline and of a side by round, in the rounds that have both."""
         base, other = (
             {
                 run.round: value
@@ -223,8 +223,8 @@ class Measurement:
         known = interval(_differences(pairs), self.alpha, fixed=fixed)
         if metric in (CPU, RSS) or known.low is None or known.high is None:
             return known
-        # Who gets a share of the CPUs takes up to 1 / share as long, and so does what differs.
-        # On an idle machine, the difference may be as much smaller.
+        # A program with a share of the CPUs takes up to 1 / share as long, and so do differences.
+        # On an idle machine, the difference may be smaller by this factor.
         left = 1 - fmean(run.foreign_share for run in self.counted())
         return replace(
             known, low=min(known.low, left * known.low), high=max(known.high, left * known.high)
@@ -236,13 +236,13 @@ class Measurement:
 
     @property
     def is_decided(self) -> bool:
-        """Whether it is known of every side whether it differs from the baseline."""
+        """Whether every side is known to differ from the baseline or not."""
         decisions = [self.decision(side) for side in self.sides[1:]]
         enough = self.rounds >= FEWEST_ROUNDS
         return enough and all(one is not None and one.decides for one in decisions)
 
     def rounds_needed(self, side: str) -> int | None:
-        """Returns how many rounds would probably decide a side; None if that is unknown."""
+        """Returns how many rounds would probably decide a side; None if unknown."""
         pairs = self._pairs(self.decider.name, side)
         if self._interval(self.decider, pairs) is None:
             return None
@@ -295,7 +295,7 @@ def _differences(pairs: Sequence[tuple[float, float]]) -> list[float]:
 
 
 def _mean(values: Sequence[float]) -> float | None:
-    """Returns the geometric mean, or the mean if a value is not positive; None of no values."""
+    """Returns the geometric mean, or the mean if a value is not positive; None without values."""
     if not values:
         return None
     return fmean(values) if min(values) <= 0 else math.exp(fmean(map(math.log, values)))

@@ -1,11 +1,11 @@
 """Intervals for the mean of paired differences: after a fixed number of rounds, or after each.
 
-Who looks after every round and stops when a difference shows, with an ordinary 95 % interval,
-claims differences in far more than 5 % of the cases where there is none. The confidence sequence
-here covers the mean after all rounds at once, so it may be looked at after each of them, and
-rounds may be added later: a scale-invariant mixture t-test (Lai, 1976, The Annals of Statistics
-4(2); closed form: Wang and Ramdas, 2024, "Anytime-valid t-tests and confidence sequences for
-Gaussian means with unknown variance"). Its test martingale for a mean of 0 is
+Ordinary 95 % intervals must not be checked after every round: whoever stops when a difference shows
+claims one in far more than 5 % of the cases without any. The confidence sequence here covers the
+mean after all rounds at once, so it may be looked at after each of them, and rounds may be added
+later: a scale-invariant mixture t-test (Lai, 1976, The Annals of Statistics 4(2); closed form: Wang
+and Ramdas, 2024, "Anytime-valid t-tests and confidence sequences for Gaussian means with unknown
+variance"). Its test martingale for a mean of 0 is
 
     sqrt(c² / (n + c²)) · (V / (V - S² / (n + c²))) ^ (n / 2)
 
@@ -24,22 +24,22 @@ from statistics import NormalDist, fmean
 from gctrace_analyzer.frozen import frozen
 
 SAME_SHARE = 0.02
-"""Relative difference within which two settings are the same for all that users care."""
+"""Relative difference within which two settings count as the same."""
 
 _PRIOR = 0.25
-"""c²: the interval is tight for means of one to three standard deviations of the differences, as
-those of 3 to 5 % are where runs vary by 1 to 2 %."""
+"""c²: the interval is tightest for means of one to three standard deviations of the differences.
+Differences of 3 to 5 % are such means where runs vary by 1 to 2 %."""
 
 _EXPANDED_FROM = 6
 """Degrees of freedom."""
 
 _MOST_ROUNDS = 2_000
-"""Rounds, above which no number is named."""
+"""Rounds. Above it, no number is named."""
 
 
 @frozen
 class Interval:
-    """The mean of differences of logarithms with the ends of its interval; null: none yet."""
+    """The mean of differences of logarithms with its interval; null while unknown."""
 
     mean: float
     low: float | None
@@ -47,19 +47,19 @@ class Interval:
 
     @property
     def differs(self) -> bool:
-        """Whether it excludes no difference."""
+        """Whether the interval excludes "no difference"."""
         return self.low is not None and self.high is not None and not self.low <= 0 <= self.high
 
     @property
     def is_same(self) -> bool:
-        """Whether every difference in it is within `SAME_SHARE`."""
+        """Whether the whole interval is within `SAME_SHARE`."""
         if self.low is None or self.high is None:
             return False
         return math.log1p(-SAME_SHARE) <= self.low and self.high <= math.log1p(SAME_SHARE)
 
     @property
     def decides(self) -> bool:
-        """Whether it shows that there is a difference, or that there is none that matters."""
+        """Whether the interval proves a difference, or that no difference matters."""
         return self.differs or self.is_same
 
 
@@ -78,7 +78,7 @@ def interval(differences: Sequence[float], alpha: float, *, fixed: bool) -> Inte
 
 
 def rounds_needed(differences: Sequence[float], alpha: float) -> int | None:
-    """Returns after how many rounds in all the sequence would probably decide; None: too many."""
+    """Returns the total number of rounds that would probably decide; None if too many."""
     if len(differences) < 2:
         return None
     mean = fmean(differences)

@@ -1,7 +1,7 @@
 """Answers about a fleet, from the rows of `schema.FLEET`.
 
-How cores are counted: the processes in one file ran one after the other, and those in
-different files, or of different pods in it, ran at the same time. So the GC CPU time of each is
+How cores are counted: the processes in one file ran one after the other, and those in different
+files, or of different pods in it, ran at the same time. So the GC CPU time of each file or pod is
 divided by its duration, and the results are added. Savings refer to the last process of each,
 because only its settings can still be changed.
 """
@@ -37,13 +37,13 @@ OUTLYING = {
     "stw_p99_ms": "pauses p99",
     "gc_per_s": "cycles/s",
 }
-"""The figures in which the replicas of a service are compared, and their titles."""
+"""The figures that are compared between the replicas of a service, and their titles."""
 
 _WHO = ("service", "name", "file", "process")
-"""What a row is about."""
+"""Columns that say what a row is about."""
 
 READ_BEFORE = "; everything before that was read"
-"""How the note on a damaged file ends."""
+"""End of the note on a damaged file."""
 
 _MAD_OF_NORMAL = 0.6745
 """The median absolute deviation (MAD) of a normal distribution with standard deviation 1."""
@@ -97,18 +97,17 @@ class Answers(Plain):
             those that are thrashing, then by the cores they spend on GC.
         problems: services with a problem: what it is, and what to set or do first.
         services: replicas, cores spent on GC, shares, live heap and savings of each service.
-        kills: what was killed for memory, also of files without GC cycles, most kills first.
+        kills: programs killed for memory, also in files without GC cycles, most kills first.
         thrash: processes that are thrashing, were thrashing or soon will be, and why.
         limits: processes whose GOMEMLIMIT is too close to their live heap.
         versions: Go versions, inferred from the line format.
         settings: GOGC and limits, known or inferred from the heap goals.
-        memory: what Go holds and what is resident, for processes known by metrics.
+        memory: memory held by Go and resident memory, for processes with metrics.
         outliers: replicas that are far from the median of their service.
-        sites: the function that allocates most in each service with a profile, and its part of GC.
+        sites: the function that allocates most in each service with a profile, and its share of GC.
         errors: reasons why files could not be read, each with an example.
-        changes: what changed since the latest earlier run; None if none was given.
-        history: GC cores and live heap of each service over all runs; None without two earlier
-            ones.
+        changes: changes since the latest earlier run; None without an earlier run.
+        history: GC cores and live heap of each service over all runs, from two earlier runs on.
     """
 
     totals: FleetTotals
@@ -165,13 +164,13 @@ def answers(rows: pl.DataFrame) -> Answers:
 
 
 def since(now: Answers, earlier: Answers, name: str) -> Answers:
-    """Returns the answers with what changed since an earlier run, whose name is `name`."""
+    """Returns the answers with the changes since the earlier run called `name`."""
     before, after = (by_service(run.services, run.processes) for run in (earlier, now))
     return replace(now, changes=changes(before, after, name, earlier.totals.gc_cores))
 
 
 def after_all(now: Answers, earlier: Sequence[tuple[str, Answers]]) -> Answers:
-    """Returns the answers with what changed since the latest earlier run, and the history.
+    """Returns the answers with the changes since the latest earlier run, and the history.
 
     Args:
         now: the answers about this run.
@@ -186,7 +185,7 @@ def after_all(now: Answers, earlier: Sequence[tuple[str, Answers]]) -> Answers:
 
 
 def _sites(rows: pl.DataFrame, services: pl.DataFrame) -> pl.DataFrame:
-    """Returns the top site of each service, by the cores of GC that it causes."""
+    """Returns the top site of each service, ordered by the GC cores that it causes."""
     cores = (pl.col("top_site_share") * pl.col("gc_with_idle_cores")).alias("gc_cpu_cores")
     return (
         rows.drop_nulls("top_site")
@@ -199,7 +198,7 @@ def _sites(rows: pl.DataFrame, services: pl.DataFrame) -> pl.DataFrame:
 
 
 def _latest(processes: pl.DataFrame) -> pl.DataFrame:
-    """Returns the last process of each file, of each pod in it."""
+    """Returns the last process of each file, or of each pod in a file."""
     ordered = processes.sort("file", "process").group_by(STREAM, maintain_order=True)
     return ordered.last().select(processes.columns)
 
@@ -253,7 +252,7 @@ _IN_PART = "read in part"
 
 
 def _damage() -> pl.Expr:
-    """Returns why a file could be read only in part; null if it was read in full."""
+    """Returns why a file could be read only in part; null if it was read completely."""
     cut = pl.element().filter(pl.element().str.ends_with(READ_BEFORE))
     return pl.col("warnings").list.eval(cut).list.first()
 
@@ -393,7 +392,7 @@ def _gogc() -> pl.Expr:
 
 
 def _limited() -> pl.Expr:
-    """Returns True if a limit sets the goals, which then say nothing about GOGC."""
+    """Returns True if a limit sets the goals, which then do not show GOGC."""
     return (pl.col("goal_set_by") == "memory-limit").fill_null(value=False)
 
 
@@ -426,7 +425,7 @@ def _counted(processes: pl.DataFrame, *by: pl.Expr) -> pl.DataFrame:
 
 
 def _errors(rows: pl.DataFrame) -> pl.DataFrame:
-    """Returns the reasons for which files were not read, or only in part, with an example each."""
+    """Returns why files were not read, or only in part, with an example for each reason."""
     in_part = rows.with_columns(error=_damage()).drop_nulls("error").unique("file")
     return (
         pl.concat(
@@ -438,7 +437,7 @@ def _errors(rows: pl.DataFrame) -> pl.DataFrame:
         .sort("file")
         .group_by(
             pl.col("error_kind").alias("kind"),
-            # Reasons that differ only in their numbers are one.
+            # Reasons that differ only in their numbers are merged.
             pl.col("error").str.replace_all(r"\d[\d,.]*", "").alias("_reason"),
             maintain_order=True,
         )

@@ -1,6 +1,6 @@
 """What changed in a fleet since an earlier run, by service.
 
-Files and pods have other names on another day, so services are compared, not processes.
+Names of files and pods change from day to day, so services are compared, not processes.
 """
 
 from __future__ import annotations
@@ -12,12 +12,12 @@ import polars as pl
 from gctrace_analyzer.frozen import Plain, frozen
 
 CHANGED = {"gc_cores": 0.01, "gc_cpu_share": 0.002, "live_heap_p50_mib": 1.0}
-"""The figures that are compared, and the least difference that counts, in cores, 0–1 and MiB:
-smaller ones are rounding."""
+"""The compared figures, and the smallest difference beyond rounding, in cores, 0–1 and MiB."""
 
 LEAST_CHANGE = 0.10
-"""Relative difference of a figure. Two runs of the same program differ by as much (see
-`OTHER_LOAD` of `compare`), and a row of a fleet has no interval that would show chance."""
+"""Smallest relative difference of a figure that counts. Two runs of the same program differ by this
+much (see `OTHER_LOAD` of `compare`), and a row of a fleet has no interval that would show
+chance."""
 
 
 @frozen
@@ -27,13 +27,13 @@ class Changes(Plain):
     Attributes:
         since: the name of the earlier run.
         gc_cores_before: cores spent on GC in the earlier run; None if unknown.
-        services: one row per service: `presence` (`both`, `new` or `gone`), and each figure and
-            the number of files and of thrashing processes, `_before` and `_after`.
-        figures: one row per service and figure that changed, by `LEAST_CHANGE` at least, the
-            largest change of each figure first: `service figure before after change`.
-        thrashing: services with thrashing processes in one of the runs only: `service state
-            before after`; `state` is `new` or `solved`; `before` is null for a new service. A
-            service that is gone is not solved.
+        services: one row per service: `presence` (`both`, `new` or `gone`), and `_before` and
+            `_after` for each figure, the number of files and the number of thrashing processes.
+        figures: one row per service and figure that changed by `LEAST_CHANGE` or more, the largest
+            change of each figure first: `service figure before after change`.
+        thrashing: services with thrashing processes in only one of the runs: `service state before
+            after`. `state` is `new` or `solved`; `before` is null for a new service. A service that
+            is gone does not count as solved.
     """
 
     since: str
@@ -76,7 +76,7 @@ def changes(
 
 
 def by_service(services: pl.DataFrame, processes: pl.DataFrame) -> pl.DataFrame:
-    """Returns the figures that `changes` compares, from these tables of `Answers`."""
+    """Returns the figures that `changes` compares, from tables of `Answers`."""
     thrashing = (
         processes.filter(pl.col("state") == "thrashes")
         .group_by("service")
@@ -126,7 +126,7 @@ def _thrashing(services: pl.DataFrame) -> pl.DataFrame:
 
 
 FIGURES = ("gc_cores", "live_heap_p50_mib")
-"""The figures that have a history."""
+"""The figures with a history."""
 
 
 @frozen
@@ -135,8 +135,8 @@ class History(Plain):
 
     Attributes:
         runs: the names of the runs, the earliest first; the last one is this run.
-        services: one row per service of this run, those with the most GC cores first: `service`,
-            and a list per figure with a value per run; null where a run lacks the service.
+        services: one row per service of this run, most GC cores first: `service`, and for each
+            figure a list with one value per run, null where a run lacks the service.
     """
 
     runs: tuple[str, ...]

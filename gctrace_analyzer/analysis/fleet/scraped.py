@@ -23,8 +23,7 @@ _TYPES: dict[str, pl.DataType] = {
     "oom_killed": pl.Boolean(),
 }
 _RATES = ("gc_per_s", "stw_share", "alloc_mib_per_s", "gc_cores", "cores", "assist_cores")
-"""What a server divides by the whole time range, also for a process that was not there all the
-time."""
+"""Figures that a server divides by the whole time range, even for shorter processes."""
 
 _NOTE = "Rates and means over the whole time range, computed by the server."
 
@@ -36,14 +35,14 @@ def rows(
     server: str,
     t: Thresholds = DEFAULT,
 ) -> pl.DataFrame:
-    """Returns one row per process (`schema.FLEET`); what a process does not export is null.
+    """Returns one row per process (`schema.FLEET`); figures that it does not export are null.
 
     Args:
-        figures: what the server computes for each process.
+        figures: the figures that the server computes for each process.
         range_s: the length of the time range.
-        names: what each process is called, all different.
+        names: a unique name for each process.
         server: the address of the server, without secrets.
-        t: what counts as thrashing, and as near a limit.
+        t: the thresholds of thrashing, and of being near a limit.
     """
     span = pl.col("covered_s")
     frame = (

@@ -1,12 +1,11 @@
-"""Names of services and processes: from their rows or, if these have none, from file names."""
+"""Names of services and processes, from their rows or else from file names."""
 
 from __future__ import annotations
 
 import polars as pl
 
 REPLICA_SUFFIX = r"-(?:[bcdf-hj-np-tv-xz2-9]{6,10}-)?[bcdf-hj-np-tv-xz2-9]{5}$|-\d+$"
-"""What Kubernetes adds to the name of a pod (rand.SafeEncodeString, or the ordinal of a stateful
-set)."""
+"""Suffix of a pod's name by Kubernetes (rand.SafeEncodeString, or a stateful set's ordinal)."""
 
 _FILE_SUFFIXES = (
     r"(?:\.(?:log|txt|out|err|csv|jsonl?)(?:[.-]\d[\d-]*)?)?(?:\.(?:gz|zst|xz|bz2))?$"
@@ -14,19 +13,18 @@ _FILE_SUFFIXES = (
 
 
 _OWN = ("pod", "_in_pod", "service", "_place")
-"""What a process may be called."""
+"""Columns that may name a process."""
 
 
 def with_names(rows: pl.DataFrame) -> pl.DataFrame:
-    """Adds `named` and `by_folder`, fills `service`, and adds `name`, that of the process.
+    """Adds `named` and `by_folder`, fills `service`, and adds the process's `name`.
 
-    Without a known service it is the folder, where folders group the files (`_are_grouped`), or
-    else the name of the file, without the suffixes of rotation, compression and replicas. If files
-    of this name are in several folders, each service has as many folders in front as distinguish
-    them, because the same name need not be the same program.
+    A service without a name is named after its folder, if folders group the files (`_are_grouped`),
+    or else after the file, without the suffixes of rotation, compression and replicas. If several
+    folders have files of this name, as many folders as needed to distinguish them are put in front,
+    because they may be different programs.
 
-    A process is called like its pod, its pod and container, its service, or its file, whichever is
-    its own.
+    A process is named after its pod, pod and container, service or file: the first unique one.
     """
     parts = pl.col("file").str.replace(r"\?.*$", "").str.split("/")
     base = parts.list.last()
@@ -72,11 +70,11 @@ def with_names(rows: pl.DataFrame) -> pl.DataFrame:
 
 
 def _are_grouped(rows: pl.DataFrame) -> pl.Expr:
-    """Returns which files have the name of their folder, where no row names a service.
+    """Returns which files are named after their folder, if no row names a service.
 
-    A file name that is in several folders does not name a service, unless there are several such
-    names: those of folders of dates, for example, are in each of them. If no name is in two
-    folders, a folder with several files has the files of one service.
+    A file name that occurs in several folders does not name a service, unless there are several
+    such names: in folders named after dates, for example, each has all of them. If no name is in
+    two folders, a folder with several files holds one service.
     """
     unnamed = rows.filter(pl.col("service").is_null()).unique("file")
     shared = unnamed.filter(pl.col("_several") > 1)

@@ -1,4 +1,4 @@
-"""The services of a fleet that have a problem: what it is, and what to set or do first."""
+"""The services of a fleet that have a problem: the problem, and what to set or do first."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from gctrace_analyzer.analysis.fleet.services import usual_setting
 from gctrace_analyzer.analysis.rules.registry import RULES
 
 KINDS = ("killed for memory", "thrashing", "close to its limit", "thrashed earlier")
-"""The problems that memory causes, the worst first; others have the name of their finding."""
+"""The problems caused by memory, the worst first; other problems are named after their finding."""
 
 NO_ADVICE = "read it in full"
 
 COUNTS = ("killed", "thrashing", "near", "thrashed", "other")
-"""Columns with the number of processes that have these problems, or another one."""
+"""Columns with the number of processes for each of these problems, and for all others."""
 
 _GROWS = "GC021"
 
@@ -21,14 +21,14 @@ _GROWS = "GC021"
 def problems(processes: pl.DataFrame) -> pl.DataFrame:
     """Returns one row per service with a problem, in the order in which to look at them.
 
-    `problem`, `to_do` and where it is are those of its worst process; `affected` counts those of
-    its `processes` with this problem, `COUNTS` those with each; `gc_cpu_share` is the highest, and
-    `gc_cores` the sum, of the affected. `other_problems` has the worst finding of each process that
-    is counted as `other`. `only_in` is the name of a process that alone has the problem.
+    `problem`, `to_do` and the place come from the worst process. `affected` counts the `processes`
+    with this problem, and `COUNTS` those with each kind. `gc_cpu_share` is the maximum and
+    `gc_cores` the sum over the affected ones. `other_problems` has the worst finding of each
+    process counted as `other`. `only_in` names the process if only one has the problem.
 
     Args:
-        processes: those that are looked at, with `to_do` and the columns of `states.with_state`,
-            also killed ones without GC cycles.
+        processes: the last processes, also killed ones without GC cycles, with `to_do` and the
+            columns of `states.with_state`.
     """
     finding = pl.col("findings").list.first()
     names = {id_: rule.name for id_, rule in RULES.items()}
@@ -63,7 +63,7 @@ def problems(processes: pl.DataFrame) -> pl.DataFrame:
             processes=pl.max_horizontal(pl.first("processes"), is_worst.sum()),
             other_problems=pl.col("problem").filter(pl.col("rank") == len(KINDS)),
             **{name: (pl.col("rank") == at).sum() for at, name in enumerate(COUNTS)}
-            # What a killed process suffered from is counted too.
+            # The problem that a killed process had before is counted too.
             | {"thrashing": (pl.col("state") == "thrashes").sum()},
         )
         .sort(
@@ -75,7 +75,7 @@ def problems(processes: pl.DataFrame) -> pl.DataFrame:
 
 
 def rank() -> pl.Expr:
-    """Returns which of `COUNTS` the worst problem of a process is; null if it has none."""
+    """Returns the index in `COUNTS` of a process's worst problem; null if it has none."""
     state = pl.col("state")
     conditions = (
         pl.col("oom_kills") > 0,
@@ -88,23 +88,22 @@ def rank() -> pl.Expr:
 
 
 def to_do() -> pl.Expr:
-    """Returns the setting, in short, else the first words of what the report says."""
+    """Returns the setting in short form, or else the first words of the report's advice."""
     needed = pl.col("needed_limit_mib").max().over("service")
     limit = pl.when(pl.col("needed_limit_mib").is_not_null()).then(
         pl.format("GOMEMLIMIT={}MiB or more", needed.cast(pl.Int64))
     )
     grows = pl.col("findings").list.first() == _GROWS
     raised = pl.when(grows).then(pl.format("{}, and find what grows", limit))
-    # A service whose gctrace is there is written in Go.
+    # A service with gctrace is known to be written in Go.
     is_go = pl.col("process").is_not_null().any().over("service")
     if_go = r"^If .*? is written in Go, set"
     action = pl.when(is_go).then(pl.col("action").str.replace(if_go, "Set")).otherwise("action")
     first_words = action.str.replace_all(r" \([^)]*\)", "").str.extract(
         r"^(.*?)(?:[.:;] |\.?$)"
     )
-    # A server's figures alone give no setting.
-    # One setting for all processes of a service: that which most of them are recommended.
-    # A process whose own report asks for something else first gets that.
+    # Figures of a server alone give no setting. All processes of a service get one setting: the
+    # most frequent recommendation. But what a process's own report asks for comes first.
     is_setting = pl.col("action").str.contains(r"GO(GC|MEMLIMIT)=").fill_null(value=True)
     usual = pl.when(pl.col("advice_changes") & is_setting).then(usual_setting().over("service"))
     return pl.coalesce(usual, raised, limit, first_words, pl.lit(NO_ADVICE))

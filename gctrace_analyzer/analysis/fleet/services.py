@@ -1,4 +1,4 @@
-"""The services of a fleet: their figures, and their rank by the cores that they spend on GC."""
+"""The services of a fleet: their figures, ranked by the cores that they spend on GC."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from gctrace_analyzer.analysis.totals import quotient, total
 _ENDS = ("", "_low", "_high")
 
 STREAM = ("file", "pod", "container")
-"""What has one process at a time. A file may be of several pods, which run side by side."""
+"""Columns of a stream, which has one process at a time. The pods in a file run side by side."""
 
 
 def services(rows: pl.DataFrame, last: pl.DataFrame) -> pl.DataFrame:
@@ -40,7 +40,7 @@ def services(rows: pl.DataFrame, last: pl.DataFrame) -> pl.DataFrame:
         **{name: pl.col(name).sum() for name in saved},
     )
     whole = counted.join(_gc_cpu(rows), on="service", how="left")
-    # Where every process is measured, the rank follows the figure that is shown.
+    # If every process is measured, the rank follows the displayed figure.
     shown = pl.when("measured").then(pl.coalesce("gc_cores", "probable_cores"))
     ranked = whole.join(now, on="service", how="left").sort(
         shown.otherwise("probable_cores"), "service", descending=[True, False], nulls_last=True
@@ -67,7 +67,7 @@ def _gc_cpu(rows: pl.DataFrame) -> pl.DataFrame:
     cores = by_stream.group_by("service", maintain_order=True).agg(
         map(total, ("gc_cores", "gc_with_idle_cores", "cores"))
     )
-    # Of all CPUs, as in the total: a long log would count for more than a short one.
+    # A share of all CPUs, as in the total: otherwise long logs would count for more.
     cores = cores.with_columns(gc_cpu_share=pl.col("gc_cores") / pl.col("cores"))
     shares = spans.group_by("service", maintain_order=True).agg(
         assist_share_of_gc_cpu=quotient("assist_share_of_gc_cpu"),
@@ -77,7 +77,7 @@ def _gc_cpu(rows: pl.DataFrame) -> pl.DataFrame:
 
 
 def advised_setting() -> pl.Expr:
-    """Returns the recommended setting as environment variables, null where it is the present."""
+    """Returns the recommended setting as environment variables; null if it is the present one."""
     gogc, limit = pl.col("advice_gogc"), pl.col("advice_memory_limit_mib")
     percent = gogc.cast(pl.Int64).cast(pl.String).fill_null("off")
     of_limit = pl.format(" GOMEMLIMIT={}MiB", limit.cast(pl.Int64)).fill_null("")
@@ -85,6 +85,6 @@ def advised_setting() -> pl.Expr:
 
 
 def usual_setting() -> pl.Expr:
-    """Returns the most frequent recommendation for a service, that with the largest limit first."""
+    """Returns the most frequent recommendation of a service; of equal ones, the largest limit."""
     by_limit = advised_setting().sort_by("advice_memory_limit_mib", descending=True)
     return by_limit.drop_nulls().mode(maintain_order=True).first()

@@ -1,4 +1,4 @@
-"""Which processes of a fleet thrash, or are near a limit, and what orders them."""
+"""Which processes of a fleet thrash or are near a limit, and how to order them."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def with_state(last: pl.DataFrame, t: Thresholds) -> pl.DataFrame:
-    """Adds `state`: thrashes, thrashed, near or null; and what it rests on."""
+    """Adds `state` (thrashes, thrashed, near or null) and its evidence."""
     state = (
         pl.when("thrashes_at_end")
         .then(pl.lit("thrashes"))
@@ -32,11 +32,11 @@ def with_state(last: pl.DataFrame, t: Thresholds) -> pl.DataFrame:
 
 _MARK_S_PER_MIB = 0.0005
 """CPU seconds to mark a MiB of live heap. Measured programs need 0.0001 to 0.0024, so this only
-orders processes whose GC CPU is not known."""
+serves to order processes with unknown GC CPU."""
 
 
 def _probable_cores() -> pl.Expr:
-    """Returns the cores spent on GC; where they are not known, a guess to sort by."""
+    """Returns the cores spent on GC, or a guess for sorting if they are unknown."""
     live = pl.coalesce("live_heap_p50_mib", pl.col("heap_goal_p50_mib") / 2)
     return pl.coalesce("gc_cores", pl.col("gc_per_s") * live * _MARK_S_PER_MIB)
 
@@ -51,9 +51,9 @@ def _known_limit() -> pl.Expr:
 
 
 def _hours_to_limit(t: Thresholds) -> pl.Expr:
-    """Returns the time to the `nearest_limit`; 0 above all limits, null without growth.
+    """Returns the time to the `nearest_limit` in hours; 0 above all limits, null without growth.
 
-    As in a report, a start-up or an uneven growth has no rate per hour.
+    As in a report, a start-up or uneven growth has no rate per hour.
     """
     live = pl.col("live_heap_max_mib")
     above = [pl.when(pl.col(name) > live).then(pl.col(name)) for name in MEMORY_LIMITS]
@@ -65,10 +65,10 @@ def _hours_to_limit(t: Thresholds) -> pl.Expr:
 
 
 def of_server(t: Thresholds) -> list[pl.Expr]:
-    """Returns what the means of a server show: state, finding, severity, and the reason.
+    """Returns what the figures of a server show: state, finding, severity, and the reason.
 
-    A server gives one figure for the whole time range, so it shows no episodes (see
-    `analysis.episodes`) but only that a process thrashed for most of it.
+    A server gives one figure for the whole time range. So it shows no episodes (see
+    `analysis.episodes`), only that a process thrashed most of the time.
     """
     per_cycle = pl.col("alloc_mib_per_cycle") / pl.col("heap_goal_mib")
     of_limit = pl.col("go_memory_mib") / pl.col("memory_limit_mib")

@@ -1,1 +1,1 @@
-"""Figures from dumps of MemStats and scrapes of metrics: intervals, and what follows from them."""
+"""Figures from dumps of MemStats and scrapes of metrics: intervals and results from them."""

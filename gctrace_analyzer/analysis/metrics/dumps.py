@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 
 LONGER_TIMES, LONGER_INTERVALS = 3.0, 20
-"""Times the time of gctrace, and intervals, from which on metrics show the load better."""
+"""Metrics show the load better with this multiple of gctrace's time, and these intervals."""
 
 
 class Dumps:
@@ -51,7 +51,7 @@ class Dumps:
 
     @cached_property
     def detailed(self) -> pl.DataFrame:
-        """The intervals with everything that figures are made of."""
+        """The intervals with all columns that figures need."""
         tables = self._log.tables
         if tables["memstats"].is_empty():
             return pl.DataFrame()
@@ -66,7 +66,7 @@ class Dumps:
 
     @cached_property
     def intervals(self) -> pl.DataFrame:
-        """These, and the time from the start of each process to its first dump."""
+        """The intervals between dumps, and the time from each process's start to its first dump."""
         first = since_start.first_of_each(self._log.tables["memstats"])
         until_first = schema.conform("intervals", self._since_start(first))
         return pl.concat([until_first, self.between]).sort(
@@ -75,7 +75,7 @@ class Dumps:
 
     @cached_property
     def since_start(self) -> pl.DataFrame:
-        """What the last dump of each program with costs shows of the time since it started."""
+        """The time since the start of each program, from its last dump with costs of GC."""
         last = [*map(since_start.with_costs, programs(self._log.tables["memstats"]))]
         return self._since_start(pl.concat(last) if last else schema.empty("memstats"))
 
@@ -84,7 +84,7 @@ class Dumps:
 
     @property
     def are_enough(self) -> bool:
-        """Whether figures can be made: some process has two dumps that count cycles or bytes."""
+        """Whether figures are possible: some process has two dumps that count cycles or bytes."""
         if "gc_cycles" not in self.detailed.columns:
             return False
         counted = self.detailed.select(pl.col("gc_cycles", "alloc_mib").count()).row(0)
@@ -96,7 +96,7 @@ class Dumps:
         return intervals.spans(self.detailed) if self.detailed.width else self.detailed
 
     def cover_far_more_than(self, traced_s: float) -> bool:
-        """Returns whether they show the load better than `traced_s` seconds of gctrace."""
+        """Returns whether metrics show the load better than `traced_s` seconds of gctrace."""
         observed = self.summary.span_s or 0.0
         return len(self.detailed) >= LONGER_INTERVALS and observed > LONGER_TIMES * traced_s
 
@@ -117,7 +117,7 @@ class Dumps:
 
     @cached_property
     def summary_since_start(self) -> Summary | None:
-        """The figures since the start of each process; None if the dumps show no costs of GC."""
+        """The figures since the start of each process; None if the dumps show no cost of GC."""
         if not since_start.shows_costs(self.since_start):
             return None
         notes = (*self._log.notes, *ignored(self._log.impossible))
@@ -147,7 +147,7 @@ class Dumps:
 
     @property
     def pauses_are_short(self) -> bool:
-        """Whether no process can have long pauses, by all that the dumps show."""
+        """Whether all dumps together exclude long pauses in every process."""
         every = map(self.cycle_pauses, self.detailed["process"].unique())
         return all(pauses is not None and pauses.proven_short for pauses in every)
 
@@ -163,7 +163,7 @@ class Dumps:
 
     @cached_property
     def pauses(self) -> pl.DataFrame:
-        """The pauses of whole cycles (`schema.PAUSES`), as far as they are known."""
+        """The pauses of whole cycles (`schema.PAUSES`), as far as known."""
         single = self._pauses.drop_nulls("pause_ms")
         summary = self.summary
         types = schema.polars_schema("pauses")

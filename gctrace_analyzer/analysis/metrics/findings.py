@@ -1,4 +1,4 @@
-"""The findings whose evidence metrics contain, by the same rules as those of a log."""
+"""The findings that metrics can prove, by the same rules as those of a log."""
 
 from __future__ import annotations
 
@@ -48,13 +48,13 @@ def points(intervals: pl.DataFrame, like: pl.DataFrame) -> pl.DataFrame:
         like: an empty frame with the columns of `episodes.enrich`.
     """
     live, goal = pl.col("heap_live_mib"), pl.col("heap_goal_mib")
-    # In a file that is one line long, a line number helps nobody.
+    # In a file with a single line, a line number helps nobody.
     many = pl.col("line_no").n_unique() > 1
     rows = _dumps(intervals).select(
         "process",
         "procs",
         "heap_goal_mib",
-        # Where no cycle ended, it is that of the dump before.
+        # If no cycle ended, the value is that of the dump before.
         heap_live_mib=pl.when(pl.col("gc_cycles").fill_null(1) > 0).then(live),
         stacks_mib=pl.lit(0, pl.Int64),
         goroutines="goroutines",
@@ -74,7 +74,7 @@ def points(intervals: pl.DataFrame, like: pl.DataFrame) -> pl.DataFrame:
 def _dumps(intervals: pl.DataFrame) -> pl.DataFrame:
     """Returns the intervals as the dumps at their ends, each process with its first one.
 
-    Heap goal and live heap are those of the dump, where it shows them, and not means of two.
+    Heap goal and live heap are those of the dump if it shows them, not means of two dumps.
     """
     at_end = intervals.with_columns(
         heap_goal_mib=pl.coalesce("goal_mib", "heap_goal_mib"),
@@ -98,10 +98,10 @@ def _dumps(intervals: pl.DataFrame) -> pl.DataFrame:
 def proven(
     found: Iterable[Finding], summary: Summary, *, pauses_are_short: bool
 ) -> tuple[Finding, ...]:
-    """Returns the findings without those that only say that metrics do not show something.
+    """Returns the findings without those that only state that metrics lack something.
 
-    That a program is healthy cannot be said without its GC CPU, or if its pauses may be long; and
-    that there are few cycles not without their number.
+    Metrics cannot prove that a program is healthy without its GC CPU, or if its pauses may be long.
+    They cannot prove that it has few cycles without their number.
     """
     unproven = set()
     if summary.gc_cpu_share is None or not pauses_are_short:

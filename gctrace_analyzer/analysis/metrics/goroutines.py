@@ -1,4 +1,4 @@
-"""What grows outside the heap: goroutines and their stacks."""
+"""Growth outside the heap: goroutines and their stacks."""
 
 from __future__ import annotations
 
@@ -7,14 +7,15 @@ from collections.abc import Iterator
 import polars as pl
 
 FEWEST = 8
-"""Intervals. Of fewer, a quarter is a single one."""
+"""Intervals. With fewer, a quarter has only one."""
 
 STACKS_MIB, STACKS_TIMES = 8.0, 2.0
-"""Stacks of some thousand goroutines, and twice as many of them."""
+"""MiB of stacks that some thousand goroutines need, and the growth factor that counts."""
 
 GOROUTINES, GOROUTINES_TIMES, QUARTERS = 100, 2.0, 4
-"""A pool of workers or a burst of requests starts fewer, or they end again: a leak grows from
-quarter to quarter of the dumps."""
+"""Least growth of goroutines, as a number and a factor, over this many parts of the log. A pool of
+workers or a burst of requests starts fewer, or they end again: a leak grows from quarter to
+quarter."""
 
 
 GREW = "The number of goroutines grew steadily"
@@ -44,7 +45,7 @@ def growth(intervals: pl.DataFrame) -> Iterator[str]:
 
 
 def growth_of_stacks(stacks_mib: pl.Series) -> tuple[float, float] | None:
-    """Returns the stacks at the beginning and at the end; None if they did not grow by much."""
+    """Returns the stacks at the beginning and at the end; None if they hardly grew."""
     ends = _ends(stacks_mib)
     if ends is None or ends[1] - ends[0] < max(STACKS_MIB, ends[0] * (STACKS_TIMES - 1)):
         return None
@@ -55,7 +56,7 @@ def growth_of_goroutines(cycles: pl.DataFrame) -> tuple[int, int] | None:
     """Returns the number of goroutines at the beginning and at the end, if it grows steadily.
 
     Args:
-        cycles: cycles, which do not have it, the points of metrics, or intervals.
+        cycles: points of metrics or intervals; cycles have no number of goroutines.
     """
     if "goroutines" not in cycles.columns:
         return None
@@ -77,7 +78,7 @@ def growth_of_goroutines(cycles: pl.DataFrame) -> tuple[int, int] | None:
 
 
 def _ends(values: pl.Series) -> tuple[float, float] | None:
-    """Returns the median of the first and the last quarter; None unless all of it is above."""
+    """Returns the medians of the first and the last quarter, if the whole last one is above."""
     known = values.drop_nulls()
     quarter = len(known) // QUARTERS
     if not quarter or known.head(quarter).max() >= known.tail(quarter).min():  # type: ignore[operator]

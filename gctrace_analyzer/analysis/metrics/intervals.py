@@ -2,7 +2,7 @@
 
 Counters give exact differences. The live heap and the GC CPU are read where the source has them;
 otherwise they follow from the heap goal and from GCCPUFraction, and the column `estimated` names
-what then rests on an assumption.
+the figures that then rest on an assumption.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from gctrace_analyzer.analysis.settings.known import Settings
 
 YOUNG_SHARE = 0.1
-"""A process is young if, at the rate of its cycles, it started less than this share of the
-observed time before the first dump. Then its start is known well enough for GCCPUFraction."""
+"""Share of the observed time. If a process started less than this before the first dump, judging by
+the rate of its cycles, its start is known well enough for GCCPUFraction."""
 
 SIZES = {
     "heap_alloc_mib": "heap_alloc_bytes",
@@ -41,7 +41,7 @@ def intervals(
     settings: Settings,
     kinds: Mapping[str, str] | None = None,
 ) -> pl.DataFrame:
-    """Returns the columns of `schema.INTERVALS`, and some more that figures are made of.
+    """Returns the columns of `schema.INTERVALS`, and some more that figures need.
 
     Args:
         memstats: `schema.MEMSTATS`, with processes.
@@ -71,7 +71,7 @@ def source_kind(kinds: Mapping[str, str]) -> pl.Expr:
 
 
 def _rows(memstats: pl.DataFrame, settings: Settings) -> pl.DataFrame:
-    """Returns the dumps of each process in order of time, each once."""
+    """Returns the dumps of each process in order of time, without repeated ones."""
     at = pl.col("logged_at").dt.epoch("us") / 1e6
     rows = memstats.with_columns(t_s=pl.coalesce(at, pl.col("elapsed_s").cast(pl.Float64)))
     timeless = pl.col("t_s").is_null().all().over("process")
@@ -89,8 +89,8 @@ def _rows(memstats: pl.DataFrame, settings: Settings) -> pl.DataFrame:
     )
     rows = rows.drop_nulls(["process", "t_s"]).sort("process", "t_s", maintain_order=True)
     rows = rows.unique(["process", "t_s"], keep="last", maintain_order=True)
-    # The same sample again: a step finer than the scrapes, or a target that is down. A living
-    # process allocates from scrape to scrape, if only for the scrape itself.
+    # The same sample again: the query step is finer than the scrapes, or the target is down. A
+    # living process allocates between scrapes, if only for the scrape itself.
     same = [
         (pl.col(name) == pl.col(name).shift().over("process")).fill_null(value=False)
         for name in ("total_alloc_bytes", "heap_alloc_bytes")
@@ -112,7 +112,7 @@ def _rows(memstats: pl.DataFrame, settings: Settings) -> pl.DataFrame:
 
 
 def _given(settings: Settings, name: str) -> Any:
-    """Returns a setting that was given, not found in the metrics of some process."""
+    """Returns a setting from the user, not from the metrics of some process."""
     setting = getattr(settings, name)
     return None if setting is None or setting.source.startswith(METRICS) else setting.value
 
@@ -120,7 +120,7 @@ def _given(settings: Settings, name: str) -> Any:
 def _starts(rows: pl.DataFrame, pauses: pl.DataFrame) -> list[pl.Series]:
     """Returns the start of each row's process in seconds, and whether it is an estimate.
 
-    `seen_start` lacks those that are computed from the rate of the cycles.
+    `seen_start` lacks the starts that are computed from the rate of the cycles.
     """
     by_process = rows.group_by("process").agg(
         known=pl.col("started_at").drop_nulls().first().dt.epoch("us") / 1e6,
@@ -158,7 +158,7 @@ def _differences(rows: pl.DataFrame) -> pl.DataFrame:
     # GCCPUFraction is an average from the start to the end of the last cycle.
     last_gc = pl.col("last_gc_unix_ns") / 1e9
     until = pl.when(pl.col("num_gc") == 0).then(0.0).otherwise(last_gc - pl.col("start"))
-    # A list that was cut may lack the longest.
+    # A truncated list may lack the longest pause.
     is_cut = pl.col("pauses") < pl.min_horizontal("num_gc", pl.lit(RING))
     rows = rows.with_columns(
         pl.when(~is_cut.fill_null(value=False)).then("pause_max_s").alias("pause_max_s"),
@@ -166,7 +166,7 @@ def _differences(rows: pl.DataFrame) -> pl.DataFrame:
         spent=pl.col("gc_cpu_fraction") * until,
         last_gc_s=last_gc,
     )
-    # From a computed start on, times would end after the input.
+    # With a computed start, times would end after the input.
     since = pl.coalesce(
         pl.when("is_dated").then("seen_start"), pl.col("t_s").first().over("process")
     )
@@ -246,8 +246,8 @@ def _with_pauses(intervals: pl.DataFrame, pauses: pl.DataFrame) -> pl.DataFrame:
     intervals = intervals.join(of_dumps, on="row", how="left", maintain_order="left").drop(
         "row"
     )
-    # The quantile is over the last 256 cycles, whenever they were: it is of this interval if it
-    # rose, or if all of them are.
+    # The quantile covers the last 256 cycles, whenever they ran: it belongs to this interval if it
+    # rose, or if the interval has all 256.
     rose = (pl.col("longest_ms") > pl.col("longest_before_ms")) | (pl.col("gc_cycles") >= RING)
     whole = pl.col("known") == pl.col("gc_cycles")
     new_max = pl.when(rose & (pl.col("gc_cycles") > 0)).then("longest_ms")
@@ -267,7 +267,7 @@ def spans(intervals: pl.DataFrame) -> pl.DataFrame:
         intervals: what `intervals` returns.
     """
     elapsed, procs, goal = pl.col("length_s"), pl.col("procs"), pl.col("heap_goal_mib")
-    # Whole cycles: from the end of the last one before the interval to that of the last one in it.
+    # Whole cycles: from the last end before the interval to the last end in it.
     by_cycles = pl.col("gc_cpu_base") * pl.col("procs").fill_null(1)
     capacity = pl.coalesce("available_cpu_s", by_cycles, elapsed * procs)
     nothing = pl.lit(None, pl.Float64)
@@ -302,7 +302,7 @@ def spans(intervals: pl.DataFrame) -> pl.DataFrame:
 
 
 def in_intervals(pauses: pl.DataFrame, intervals: pl.DataFrame) -> pl.DataFrame:
-    """Returns `row` and `pause_ms` of each pause of a cycle that ended in one of the intervals.
+    """Returns `row` and `pause_ms` of each pause whose cycle ended in one of the intervals.
 
     Args:
         pauses: `schema.CYCLE_PAUSES`.
@@ -320,7 +320,7 @@ def in_intervals(pauses: pl.DataFrame, intervals: pl.DataFrame) -> pl.DataFrame:
             left_on="gc_num", right_on="num_gc", by="process", strategy="forward",
             check_sortedness=False,
         )
-        # The ring of the first dump also has pauses from before it.
+        # The ring of the first dump also holds earlier pauses.
         .filter(pl.col("gc_num") > pl.col("num_gc") - pl.col("gc_cycles"))
         .select("row", "pause_ms")
     )  # fmt: skip
@@ -329,8 +329,7 @@ def in_intervals(pauses: pl.DataFrame, intervals: pl.DataFrame) -> pl.DataFrame:
 def observed_pauses(pauses: pl.DataFrame, intervals: pl.DataFrame) -> pl.DataFrame:
     """Returns the pauses of the cycles in the intervals.
 
-    The first dump also remembers cycles from before it, such as those of the start-up, which no
-    other figure includes.
+    Earlier cycles in the first dump, such as those of the start-up, are left out everywhere.
 
     Args:
         pauses: `schema.CYCLE_PAUSES`.
@@ -368,26 +367,25 @@ def _estimated() -> pl.Expr:
 
 
 FEWEST, FEWEST_ENDS = 5, 3
-"""Fewer dumps, or fewer different last cycles, show no distance."""
+"""Dumps, and different last cycles. Fewer do not show the time between dumps."""
 
 TOLERANCE = 0.5
-"""How far the ends may be off, in distances: a busy machine delays some dumps."""
+"""Tolerance of the bounds, in times between dumps: a busy machine delays some dumps."""
 
 _STEPS = 48
-"""Each step leaves two thirds of the range in which the distance is searched."""
+"""Steps of the search; each leaves two thirds of the range."""
 
 
 def of_a_loop(dumps: pl.DataFrame) -> pl.Series:
     """Returns the time of each dump in seconds since 1970; null if it is unknown.
 
     A dump is later than the end of its last cycle, and earlier than the end of the next one.
-    Programs and shell loops dump at equal distances; if some distance fits between all these ends,
-    it is the one. The bounds alone are far off where cycles are rare: several dumps have the same
-    last cycle.
+    Programs and shell loops dump at regular intervals, so an interval that fits all these bounds is
+    taken. The bounds alone are far off if cycles are rare: several dumps have the same last cycle.
 
     Args:
-        dumps: in the order in which they were written, `process` and `last_gc_s`, the end of the
-            last cycle, null before the first one.
+        dumps: in the order in which they were written: `process` and `last_gc_s`, the end of the
+            last cycle (null before the first cycle).
     """
     ends = dumps.with_row_index("row").drop_nulls()
     parts = [_of_process(part) for part in ends.partition_by("process", maintain_order=True)]
@@ -397,7 +395,7 @@ def of_a_loop(dumps: pl.DataFrame) -> pl.Series:
 
 
 def _of_process(ends: pl.DataFrame) -> pl.DataFrame:
-    """Returns the times of the dumps of one process; the ends themselves if no distance fits."""
+    """Returns the times of one process's dumps; the ends of cycles if no regular interval fits."""
     last = ends["last_gc_s"]
     return ends.select("row").hstack([_at_equal_distances(last).alias("t_s")])
 
@@ -408,13 +406,13 @@ def _at_equal_distances(last: pl.Series) -> pl.Series:
     if len(last) < FEWEST or last.n_unique() < FEWEST_ENDS or not last.is_sorted():
         return last
     number = pl.Series(range(len(last)), dtype=pl.Float64)
-    # The end of the next cycle is at most that of the next dump with another last cycle.
+    # A cycle ended before the first dump that names a later one.
     late = pl.select(
         pl.when(early.shift(-1) > early).then(early.shift(-1)).backward_fill()
     ).to_series()
 
     def room(distance: float) -> tuple[float, float]:
-        """Returns the earliest and the latest time of the first dump at this distance."""
+        """Returns the earliest and the latest time of the first dump for this interval."""
         low = (early - distance * number).max()
         high = (late - distance * number).min()
         return float(low), float(high)  # type: ignore[arg-type]  # numeric columns

@@ -1,8 +1,8 @@
-"""The live heap of dumps that do not have it, from the heap goal.
+"""The live heap of dumps that lack it, from the heap goal.
 
-Since Go 1.18 the goal is live + (live + stacks + globals) × GOGC/100 (mgcpacer.go,
-commitHeapGoal). Under a memory limit, or with an unknown GOGC, the allocation per cycle shows
-it: a cycle starts when the heap has covered most of the way from the live heap to the goal.
+Since Go 1.18 the goal is live + (live + stacks + globals) × GOGC/100 (mgcpacer.go, commitHeapGoal).
+Under a memory limit, or with an unknown GOGC, the allocation per cycle shows the live heap: a cycle
+starts when the heap has covered most of the way from the live heap to the goal.
 """
 
 from __future__ import annotations
@@ -18,41 +18,41 @@ HEAP_MINIMUM_MIB = 4.2
 """A goal up to this times GOGC/100 is set by the heap minimum (4 MiB), not by the live heap."""
 
 AT_LIMIT = 0.93
-"""Share of the goal that the memory limit allows, from which on the limit sets the goal."""
+"""Share of the goal that the memory limit allows. Above it, the limit sets the goal."""
 
 TRIGGER, TRIGGER_WIDE = 0.8, 0.87
-"""The share of the room between live heap and goal that is allocated per cycle; the second if
+"""Share of the room between live heap and goal that a cycle allocates; the second value applies if
 a cycle allocates more than half of the goal. Fitted on 24 runs of 7 programs."""
 
 USUAL_GOGC = (50.0, DEFAULT_GOGC, 200.0, 400.0)
-"""If GOGC is unknown, the nearest of these to what the allocation per cycle shows is assumed: that
-is 10 to 30 % off, and programs have round values."""
+"""Values assumed for an unknown GOGC: the nearest to the estimate from the allocation per cycle.
+The estimate is 10 to 30 % off, and programs use round values."""
 
 USUAL_WITHIN = math.log(math.sqrt(2))
 
 USUAL_INTERVALS, USUAL_CYCLES = 8, 10
-"""With fewer intervals or cycles, or where both halves of them do not show the same, GOGC is
-unknown. Of real programs cut to 4 to 10 samples, one in eight showed twice or half of its GOGC."""
+"""With fewer intervals or cycles, or if their two halves disagree, GOGC is unknown. When real
+programs were cut to 4 to 10 samples, one in eight showed twice or half of its GOGC."""
 
 LEAST_WITHIN = 1.1
-"""GOGC is at least what it would be if all of the heap were live. The tolerance is for sizes that
-are read one after the other."""
+"""Lowest possible GOGC: its value if all of the heap were live. The tolerance allows for sizes that
+are not read at the same moment."""
 
 LIMIT_WITHIN = 0.001
-"""Goal, headroom and other memory add up to the memory limit that precisely, where it sets the
-goal: in 8 recordings the sum was the limit to 0.01 %. Otherwise it moves with the goal."""
+"""If the limit sets the goal, then goal, headroom and other memory add up to the limit within this
+share: in 8 recordings the sum was exact to 0.01 %. Otherwise the sum moves with the goal."""
 
 LIMIT_MOVES = 5
-"""Least movement of the goal, in multiples of what the sum may move."""
+"""Least movement of the goal, in multiples of the allowed movement of the sum."""
 
 MAX_OVERSHOOT = 1.1
-"""Times the goal. A heap above it was allocated during marking: the allocation of its cycles is
-not the room that GOGC gave them."""
+"""Multiple of the goal. A heap above it was allocated during marking, so the allocation of its
+cycles does not show the room that GOGC gave."""
 
 FEWEST_GOALS = 5
 
 STRETCH_CYCLES, LEAST_STRETCH_CYCLES = 5, 2
-"""Cycles over which the allocation per cycle is averaged, and fewest that show it."""
+"""Cycles that the allocation per cycle is averaged over, and the fewest that are enough."""
 
 
 def with_limits(rows: pl.DataFrame) -> pl.DataFrame:
@@ -101,17 +101,17 @@ def with_limits(rows: pl.DataFrame) -> pl.DataFrame:
 
 
 def _least_heap() -> pl.Expr:
-    """Returns the smallest heap since the last cycle: the live heap is at most that."""
+    """Returns the smallest heap since the last cycle, an upper bound of the live heap."""
     heap = pl.col("heap_alloc_bytes") / MIB
     least = heap.min().over("process", "num_gc")
     return pl.when(pl.col("num_gc").is_not_null()).then(least).otherwise(heap)
 
 
 def _is_of_another_gogc() -> pl.Expr:
-    """Returns whether GOGC was changed and perhaps no cycle has ended since.
+    """Returns whether GOGC was changed, perhaps without a cycle since.
 
-    Lowered, the goal is then the heap as it is, if that is above the new goal (heapGoalInternal,
-    mgcpacer.go).
+    After a lower GOGC, the goal is the present heap if that is above the new goal
+    (heapGoalInternal, mgcpacer.go).
     """
     changed = pl.col("gogc") != pl.col("gogc").shift().over("process")
     seen = pl.when(changed.fill_null(value=False)).then("num_gc")
@@ -120,13 +120,13 @@ def _is_of_another_gogc() -> pl.Expr:
 
 
 def _shown_limit() -> pl.Expr:
-    """Returns the memory limit that most goals of a process add up to, if they do."""
+    """Returns the memory limit that most goals of a process add up to, if there is one."""
     goal = pl.col("goal_mib")
-    # The headroom of 3 % is of Go 1.21; before, it was 1 MiB.
+    # Go 1.21 has a headroom of 3 %; before, it was 1 MiB.
     minor = pl.col("go_version").str.extract(r"^1\.(\d+)").cast(pl.Int64)
     share = pl.when(minor < 21).then(1.0).otherwise(0.97)
     total = pl.max_horizontal(goal / share, goal + 1) + pl.col("other_mib")
-    # Between two cycles nothing moves: that is no evidence.
+    # Between two cycles nothing moves, so equal sums prove nothing.
     counts = (pl.col("num_gc").diff().over("process") > 0) & ~pl.col("limit_known")
     middle = total.filter(counts).median().over("process")
     agrees = ((total / middle - 1).abs() <= LIMIT_WITHIN) & counts
@@ -138,7 +138,7 @@ def _shown_limit() -> pl.Expr:
 
 
 def with_live_heap(intervals: pl.DataFrame) -> pl.DataFrame:
-    """Adds the means of goal and live heap to intervals."""
+    """Adds the mean goal and live heap to intervals."""
     goal = pl.col("heap_goal_mib")
     stretch = (
         (pl.col("gc_cycles").fill_null(0).cum_sum() / STRETCH_CYCLES).floor().over("process")
@@ -165,7 +165,7 @@ def with_live_heap(intervals: pl.DataFrame) -> pl.DataFrame:
 
 
 def _by_usual(end: str) -> pl.Expr:
-    """Returns the live heap at one end of an interval, from the goal if GOGC is assumed."""
+    """Returns the live heap at one end of an interval, from the goal and an assumed GOGC."""
     goal, g = pl.col(f"goal_mib{end}"), pl.col("usual_gogc") / 100
     usual = pl.when(goal > HEAP_MINIMUM_MIB * g).then(
         _at_most(_of_goal(goal, pl.col(f"roots_mib{end}"), g), pl.col(f"heap_mib{end}"))
@@ -174,13 +174,12 @@ def _by_usual(end: str) -> pl.Expr:
 
 
 def _usual(intervals: pl.DataFrame) -> pl.DataFrame:
-    """Returns the GOGC that is assumed of each process whose GOGC is unknown.
+    """Returns the assumed GOGC of each process with an unknown GOGC.
 
     `usual_gogc` serves to estimate the live heap; `assumed_gogc` is the same where the samples are
     enough to show it.
     """
-    # A cycle is as long as it takes to allocate a part of its goal, so over cycles the harmonic
-    # mean of the goals at both ends counts.
+    # A cycle lasts until part of its goal is allocated: so take the harmonic mean of both goals.
     ends, cycles = (pl.col("goal_mib"), pl.col("goal_mib_before")), pl.col("gc_cycles")
     goal = 2 * ends[0] * ends[1] / (ends[0] + ends[1])
     counted = cycles.filter(goal.is_not_null())
@@ -232,21 +231,21 @@ def _nearest() -> pl.Expr:
         pl.when((effective / gogc).log().abs() <= USUAL_WITHIN).then(gogc)
         for gogc in USUAL_GOGC
     ]
-    # A program with little to mark allocates nearly all of the room (0.96 of it in three runs),
-    # and looks like a higher GOGC; more than the room refutes the default.
+    # A program with little to mark allocates nearly all of the room (0.96 in three runs), which
+    # looks like a higher GOGC. Only more than the whole room refutes the default.
     room = goal - _of_goal(goal, roots, pl.lit(DEFAULT_GOGC / 100))
     is_default = (alloc <= room) & (effective > DEFAULT_GOGC)
     return pl.when(live > 0).then(pl.coalesce(pl.when(is_default).then(DEFAULT_GOGC), *near))
 
 
 def _at_most(live: pl.Expr, heap: pl.Expr) -> pl.Expr:
-    """Returns an estimated live heap, but no more than the objects that the heap holds."""
+    """Returns an estimated live heap, limited to the size of the objects in the heap."""
     return pl.when(live > heap).then(heap).otherwise(live)
 
 
 def _per_cycle() -> pl.Expr:
     """Returns the allocation per cycle of a group of intervals."""
-    # Whole cycles over the time between their ends have no error at the edges.
+    # Whole cycles divided by the time between their ends have no error at the edges.
     between_ends = pl.coalesce("ends_s", "length_s").sum()
     cycles, alloc = pl.col("gc_cycles").sum(), pl.col("alloc_mib")
     known_s = pl.col("length_s").filter(alloc.is_not_null()).sum()
@@ -255,7 +254,7 @@ def _per_cycle() -> pl.Expr:
 
 
 def _of_goal(goal: pl.Expr, roots: pl.Expr, g: pl.Expr) -> pl.Expr:
-    """Returns the live heap that has this goal under GOGC = 100 g."""
+    """Returns the live heap that leads to this goal under GOGC = 100 g."""
     return (goal - roots * g) / (1 + g)
 
 

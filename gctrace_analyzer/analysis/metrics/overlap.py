@@ -19,10 +19,10 @@ OTHER_PROGRAM = 1.5
 """Ratio of the allocation rates above which the sources are probably not of one process."""
 
 DIFFERENT = 0.10
-"""Relative difference that is mentioned; gctrace shows 2 to 8 % too much allocation."""
+"""Relative difference above which it is mentioned; gctrace shows 2 to 8 % too much allocation."""
 
 _MOST = 0.5
-"""Share of the cycles. What metrics count of less need not hold for the rest."""
+"""Share of the cycles. If metrics cover less, their count need not hold for the rest."""
 
 
 @frozen
@@ -30,9 +30,9 @@ class Overlap:
     """The same cycles in both sources.
 
     Attributes:
-        seconds: how long both cover.
-        traced: by column of spans, what gctrace shows in that time: `cycles`, `allocated_mib`,
-            `pause_total_ms`, `gc_cpu_s`; None where it does not show it.
+        seconds: the time that both cover.
+        traced: the values of gctrace in that time, by column of spans: `cycles`, `allocated_mib`,
+            `pause_total_ms`, `gc_cpu_s`; None where unknown.
         scraped: the same from the metrics.
     """
 
@@ -42,19 +42,19 @@ class Overlap:
 
     @property
     def is_one_process(self) -> bool:
-        """Whether both can be of the same process."""
+        """Whether both sources can belong to the same process."""
         ratio = self.ratio("allocated_mib")
         return ratio is None or 1 / OTHER_PROGRAM < ratio < OTHER_PROGRAM
 
     def ratio(self, figure: str) -> float | None:
-        """Returns what gctrace shows relative to the metrics; None if one of them does not."""
+        """Returns the value of gctrace relative to that of the metrics; None if one is unknown."""
         traced, scraped = self.traced[figure], self.scraped[figure]
         return traced / scraped if traced is not None and scraped else None
 
     def with_counted_allocation(self, summary: Summary) -> Summary:
-        """Returns the figures of gctrace with a note, and the allocation that the metrics count.
+        """Returns the figures of gctrace with the allocation that the metrics count, and a note.
 
-        Sizes at the start and end of cycles only bound what was allocated in between.
+        Sizes at the start and end of cycles only bound the allocation in between.
         """
         error, total = self.ratio("allocated_mib"), summary.alloc_total_mib
         is_most = (self.traced["cycles"] or 0) > _MOST * summary.cycles
@@ -112,7 +112,7 @@ def overlap(scraped: pl.DataFrame, traced: pl.DataFrame) -> Overlap | None:
     if int(both["cycles"].sum() or 0) < DEFAULT.min_cycles:
         return None
     first, last = both.select(begin.min().alias("first"), end.max().alias("last")).row(0)
-    # Between two cycles there may be many dumps, and what was allocated between them.
+    # Between two cycles, metrics may have many dumps with allocation.
     both = scraped.filter((begin >= first) & (end <= last) & (counted | (end < last)))
     own = traced.filter(end.is_between(first, last, closed="right"))
     in_traced, in_scraped = (

@@ -1,10 +1,10 @@
-"""How long the pauses of cycles are, as far as totals, maxima and single pauses prove it.
+"""Bounds of the pauses of cycles, from totals, maxima and single pauses.
 
 Dumps show the pauses of some cycles one by one, the total of the others, and perhaps the longest
-one. How these pauses may be spread over their cycles has limits: of 20 cycles that stopped the
-program for 60 ms in all, at most 12 took over 5 ms, and one took at least 3 ms. Metrics add the two
-pauses of a cycle; in 85 % of the cycles with over 5 ms, in 35 logs of six programs, one of the
-two took over 5 ms by itself.
+one. That limits how the pauses can be spread over the cycles: of 20 cycles that stopped the program
+for 60 ms in total, at most 12 took over 5 ms, and one took at least 3 ms. Metrics add the two
+pauses of a cycle; in 85 % of the cycles with over 5 ms, in 35 logs of six programs, one of the two
+took over 5 ms by itself.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ from gctrace_analyzer.frozen import frozen
 from gctrace_analyzer.ingest.memstats.fields import RING
 
 _MOST_SHARED = 1000
-"""Pauses of one interval that its total is shared among; more of them only fit a short pause."""
+"""Pauses per interval that a total is shared among; with more, only a short pause is possible."""
 
 
 @frozen
 class CyclePauses:
-    """What is known of the pauses of a process, both pauses of each cycle added.
+    """The known pauses of a process; the two pauses of each cycle are added.
 
     Attributes:
         cycles: the number of cycles.
@@ -33,7 +33,7 @@ class CyclePauses:
         p99_ms: 99 % quantile.
         max_ms: the longest.
         late_p99_ms: 99 % quantile after the start-up.
-        proven_short: whether at most 1 in 100 can be over `Thresholds.stw_single_ms`.
+        proven_short: whether no more than 1 in 100 can be over `Thresholds.stw_single_ms`.
     """
 
     cycles: int
@@ -49,7 +49,7 @@ class CyclePauses:
 def of_cycles(
     intervals: pl.DataFrame, single: pl.DataFrame, t: Thresholds = DEFAULT
 ) -> CyclePauses | None:
-    """Returns what intervals show of the pauses of their cycles; None if they count no cycles.
+    """Returns what intervals show of the pauses of their cycles; None without cycle counts.
 
     Args:
         intervals: what `intervals.intervals` returns, of one process.
@@ -79,14 +79,14 @@ def of_cycles(
 
 
 def _unknown(intervals: pl.DataFrame, single: pl.DataFrame) -> pl.DataFrame:
-    """Returns for each interval the cycles whose pauses are unknown, and what limits them."""
+    """Returns the number of cycles with unknown pauses in each interval, and their bounds."""
     known = single.group_by("row").agg(
         known=pl.len().cast(pl.Int64), known_ms=pl.col("pause_ms").sum()
     )
     rows = intervals.filter(pl.col("gc_cycles") > 0).join(known, on="row", how="left")
     cycles = pl.col("gc_cycles").cast(pl.Int64)
     rest = pl.col("stw_total_ms") - pl.col("known_ms").fill_null(0.0)
-    # The CPU time of a pause is at most that of all processors.
+    # The CPU time of a pause is at most the pause on all processors.
     by_cpu = pl.when(pl.col("procs") > 0).then(1000 * pl.col("pause_cpu_s") / pl.col("procs"))
     least = pl.coalesce("stw_total_ms", by_cpu)
     # The quantile is over the last 256 cycles, whenever they were.
@@ -104,7 +104,7 @@ def _unknown(intervals: pl.DataFrame, single: pl.DataFrame) -> pl.DataFrame:
 
 
 def _at_least(rows: pl.DataFrame, single: pl.DataFrame, t: Thresholds) -> pl.DataFrame:
-    """Returns `row` and `pause_ms`, a lower bound for each cycle; cycles without one may be 0."""
+    """Returns `row` and `pause_ms`, a lower bound for each cycle; cycles without a row may be 0."""
     of_one = pl.max_horizontal("longest_ms", pl.col("least_ms") / pl.col("unknown"))
     others = (
         rows.filter(pl.col("unknown") > 0)
@@ -118,7 +118,7 @@ def _at_least(rows: pl.DataFrame, single: pl.DataFrame, t: Thresholds) -> pl.Dat
         most=most,
         place=pl.int_ranges(0, pl.min_horizontal(number.cast(pl.Int64), "unknown")),
     ).explode("place")
-    # The longest ones take at most their number times the largest; the others share the rest.
+    # The longest take at most their number times the maximum; the others share the rest.
     left = pl.col("least_ms") - pl.col("place") * pl.col("most")
     bounds = shared.select(
         "row",
@@ -130,7 +130,7 @@ def _at_least(rows: pl.DataFrame, single: pl.DataFrame, t: Thresholds) -> pl.Dat
 
 
 def _most_over(rows: pl.DataFrame, single: pl.DataFrame, limit_ms: float) -> int:
-    """Returns how many pauses may be over a limit, at most."""
+    """Returns the largest possible number of pauses over a limit."""
     fitting = (pl.col("rest_ms") / limit_ms).floor().cast(pl.Int64)
     over = (
         pl.when(pl.col("one_most_ms") <= limit_ms)
@@ -141,7 +141,7 @@ def _most_over(rows: pl.DataFrame, single: pl.DataFrame, limit_ms: float) -> int
 
 
 def _quantile(descending: pl.Series, cycles: int, share: float) -> float:
-    """Returns a quantile, linear between two pauses, of which the shortest may be left out."""
+    """Returns a linear quantile of pauses; the shortest pauses may be left out of the list."""
     if not cycles:
         return 0.0
     place = (cycles - 1) * (1 - share)

@@ -1,6 +1,6 @@
 """What one dump or scrape shows of the time since its process started.
 
-Its counters began at 0 then, so the dump is the end of an interval whose begin is the start.
+Its counters began at 0, so the dump ends an interval that begins at the start.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ from gctrace_analyzer.units import MIB
 
 WINDOW = "since-start"
 _SHOWS = ("gc_cycles", "gc_cpu_share", "gc_cpu_with_idle_s", "stw_total_ms", "stw_max_ms")
-"""Columns of which one is a cost of GC, or counts it."""
+"""Columns that show or count a cost of GC; one is enough."""
 
 
 def since_start(
     dumps: pl.DataFrame, pauses: pl.DataFrame, kinds: Mapping[str, str]
 ) -> pl.DataFrame:
-    """Returns one row per dump: `schema.INTERVALS`, what spans need, and what the pauses show.
+    """Returns one row per dump: `schema.INTERVALS`, columns for spans, and the pauses.
 
     `gc_cpu_with_idle_s` and `used_cpu_s` are CPU times with idle marking and without idle time.
     `stw_p50_ms` and `stw_max_ms` are of the last cycles, of which the runtime remembers 256;
@@ -115,7 +115,7 @@ def since_start(
 
 
 def shows_costs(rows: pl.DataFrame) -> bool:
-    """Returns whether any of the rows that `since_start` returned shows what GC cost."""
+    """Returns whether any of these rows shows a cost of GC."""
     return any(rows[name].count() for name in _SHOWS)
 
 
@@ -127,7 +127,7 @@ def summarize(rows: pl.DataFrame, notes: Sequence[str] = ()) -> Summary:
         notes: sentences from reading, which are appended to the warnings.
     """
     totals = Totals.of(spans(rows), pl.Series([], dtype=pl.Float64))
-    # Nothing shows how the cycles followed each other, and the largest heap.
+    # Nothing shows the sequence of cycles or the largest heap.
     unknown = dict.fromkeys(("gc_interval_p50_ms", "heap_peak_mib"))
     median = {"stw_p50_ms": rows["stw_p50_ms"][0]} if len(rows) == 1 else {}
     figures: Mapping[str, Any] = {
@@ -149,7 +149,7 @@ def summarize(rows: pl.DataFrame, notes: Sequence[str] = ()) -> Summary:
 
 
 def with_costs(dumps: pl.DataFrame) -> pl.DataFrame:
-    """Returns the last dump of a program that shows what GC cost, or the last: it may be cut."""
+    """Returns the last dump of a program that shows GC costs, else the last, which may be cut."""
     costs = pl.any_horizontal(pl.col("^(?:num_gc|gc_cpu_|pause_).*$").is_not_null())
     return (dumps if (known := dumps.filter(costs)).is_empty() else known).tail(1)
 

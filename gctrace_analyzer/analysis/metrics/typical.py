@@ -1,6 +1,6 @@
 """The figures of `Summary` for programs without gctrace.
 
-Rates and sums are the `Totals` of any spans. What is typical of cycles has to be concluded from
+Rates and sums are the `Totals` of any spans. Typical values of cycles have to be inferred from
 samples: the time between cycles, and the sizes of the heap.
 """
 
@@ -53,7 +53,7 @@ def summarize(spans: pl.DataFrame, pauses: pl.DataFrame, notes: Sequence[str] = 
 def _totals(spans: pl.DataFrame, pauses: pl.DataFrame) -> Totals:
     single = pauses["pause_ms"].drop_nulls()
     cycles = int(spans["cycles"].sum() or 0)
-    # Percentiles of a part of the cycles would be those of the ends of the intervals.
+    # Percentiles over a part of the cycles would describe only the ends of the intervals.
     enough = bool(cycles) and len(single) >= cycles
     return Totals.of(spans, single if enough else single.clear())
 
@@ -67,13 +67,13 @@ def _typical_interval_ms(intervals: pl.DataFrame) -> float | None:
     at = int((busy["gc_cycles"].cum_sum() >= half).arg_max() or 0)
     rate = busy["gc_per_s"][at]
     whole = float(busy["gc_cycles"].sum()) / float(intervals["length_s"].sum())
-    # Where most intervals have one cycle or none, the rate of an interval says little.
+    # If most intervals have one cycle or none, the rate of an interval says little.
     return 1000 / (whole if busy["gc_cycles"][at] <= 1 else rate)
 
 
 def _longest_pause_ms(spans: pl.DataFrame) -> float | None:
     with_cycles = spans.filter(pl.col("cycles") > 0)
-    # A maximum that rose is the largest since then; otherwise every interval must have one.
+    # A maximum that rose is the largest since then; otherwise every interval needs one.
     complete = len(with_cycles) and with_cycles["stw_max_ms"].null_count() == 0
     return with_cycles["stw_max_ms" if complete else "new_max_ms"].max()  # type: ignore[return-value]  # a numeric column
 
@@ -89,7 +89,7 @@ def _heap(intervals: pl.DataFrame) -> dict[str, Any]:
     typical = _samples(intervals).select(
         live_heap_p50_mib=_over_cycles(live),
         heap_goal_p50_mib=_over_cycles(goal),
-        # A live heap estimated by an assumed GOGC, or by what a cycle allocates, shows none.
+        # A live heap estimated from an assumed GOGC, or from the allocation per cycle, shows none.
         effective_gogc_p50=_over_cycles(
             pl.when("shows_gogc").then(100 * (goal - live) / (live + pl.col("roots")))
         ),
@@ -99,10 +99,10 @@ def _heap(intervals: pl.DataFrame) -> dict[str, Any]:
 
 
 def _samples(intervals: pl.DataFrame) -> pl.DataFrame:
-    """Returns the samples at both ends of each interval, and how many cycles each stands for.
+    """Returns the samples at both ends of each interval, and the number of cycles for each.
 
-    The cycles of an interval are of both ends; more of them are of the end with the smaller goal,
-    because a cycle is as long as it takes to allocate a part of its goal.
+    The cycles of an interval are divided between both ends. The end with the smaller goal gets
+    more, because a cycle lasts until part of its goal is allocated.
     """
     cycles, both = pl.col("gc_cycles"), pl.col("goal_mib") + pl.col("goal_mib_before")
     ends = (("", "_before"), ("_before", ""))
@@ -113,7 +113,7 @@ def _samples(intervals: pl.DataFrame) -> pl.DataFrame:
     )
     return pl.concat(
         intervals.select(
-            # What a cycle allocates is estimated for the whole interval, the goal is of its end.
+            # The allocation per cycle is estimated for the interval; the goal is that of its end.
             live=pl.coalesce(
                 f"live_row_mib{end}",
                 pl.col(f"goal_mib{end}") - pl.col("heap_goal_mib") + pl.col("heap_live_mib"),
@@ -129,10 +129,10 @@ def _samples(intervals: pl.DataFrame) -> pl.DataFrame:
 
 
 def _over_cycles(value: pl.Expr) -> pl.Expr:
-    """Returns the median over the cycles, as of a log; over the samples if none are counted.
+    """Returns the median over the cycles, as in a log; over the samples if cycles are not counted.
 
-    It lies between two samples as near to each as the cycles that the samples stand for say; of
-    samples that stand for as many, it is the usual median.
+    It is interpolated between two samples by the cycles that each stands for; if all stand for the
+    same number, it is the usual median.
     """
     weight = pl.col("cycles").filter(value.is_not_null() & (pl.col("cycles") > 0))
     known = value.filter(value.is_not_null() & (pl.col("cycles") > 0))
@@ -217,7 +217,7 @@ def _warnings(
 
 
 def _how_estimated(intervals: pl.DataFrame) -> str:
-    """Returns what the live heap is estimated from in addition to the heap goal."""
+    """Returns the source of the live heap estimate besides the heap goal."""
     assumed = intervals["usual_gogc"].drop_nulls().unique().sort()
     if len(assumed):
         values = " or ".join(f"{gogc:g}" for gogc in assumed)
@@ -228,7 +228,7 @@ def _how_estimated(intervals: pl.DataFrame) -> str:
 
 
 def _limiter(intervals: pl.DataFrame, thresholds: Thresholds) -> Iterator[str]:
-    """Yields how often the CPU limiter acted, if that was now and then."""
+    """Yields how often the CPU limiter was active, if only at times."""
     acted, known = intervals.select(
         pl.col("limiter_active").sum(), pl.col("limiter_active").count().alias("known")
     ).row(0)

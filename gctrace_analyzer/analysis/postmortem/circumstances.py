@@ -1,4 +1,4 @@
-"""What the records of a kill say: who killed, which limit was reached, how much was used."""
+"""What the records of a kill show: the killer, the limit that was reached, the memory used."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def about_limit(facts: Evidence, tables: Mapping[str, pl.DataFrame]) -> Iterator
 
 
 def _inside(death: Death) -> Iterator[str]:
-    """Yields what is known of the end of a group in which a process was killed."""
+    """Yields what is known about the end of a group in which a process was killed."""
     if death.is_inside and death.exit_code is not None:
         what = "unit" if death.is_unit else "container"
         of_go = _OF_GO_CODE * (death.exit_code == GO_CODE)
@@ -99,18 +99,18 @@ def _inside(death: Death) -> Iterator[str]:
 
 
 def used_and_limit(death: Death) -> tuple[str, str]:
-    """Returns the most that it used, and its limit, as texts."""
+    """Returns the most memory used, and the limit, as texts."""
     return size_text((death.used_bytes or 0) / MIB), size_text((death.limit_bytes or 0) / MIB)
 
 
 GO_CODE = 2
-"""The exit code of a program of Go after a panic or a fatal error (runtime/panic.go)."""
+"""The exit code of a Go program after a panic or a fatal error (runtime/panic.go)."""
 
 _OF_GO_CODE = " In Go, that is the code of a panic or fatal error, which it printed last."
 
 
 def _or_host(death: Death) -> str:
-    """Returns what a record of a container does not exclude, as a part of a sentence."""
+    """Returns which other cause a container's record leaves open, as a part of a sentence."""
     return " (or its host was short of memory)" if death.may_be_of_host else ""
 
 
@@ -139,7 +139,7 @@ KEEP_BELOW = (
     "Nobody can raise that limit: keep the heap below it with `debug.SetMemoryLimit` in the "
     "program, and a lower GOGC."
 )
-"""What to do about a program of Go that jetsam ended."""
+"""What to do about a Go program that jetsam ended."""
 
 
 def _by_killer(facts: Evidence) -> str | None:
@@ -165,7 +165,7 @@ def _by_killer(facts: Evidence) -> str | None:
 
 
 def _at_limit(facts: Evidence, limit_mib: float) -> str:
-    """Returns how near to its limit the program was."""
+    """Returns how close to its limit the program was."""
     death, resident = facts.death, facts.memory.resident_mib
     if death.not_before_at is None or resident is None:
         used = _with_used(death.used_bytes)
@@ -197,7 +197,7 @@ def _at_limit(facts: Evidence, limit_mib: float) -> str:
 
 
 def _eviction(facts: Evidence) -> str:
-    """Returns why the kubelet chose a pod, as far as its message says."""
+    """Returns why the kubelet chose a pod, as far as its message shows."""
     used, request = facts.memory.resident_mib, facts.death.memory_request_bytes
     if used is None or request is None:
         return "Pods that use more than they request are evicted first."
@@ -233,7 +233,7 @@ _ASKED = {
 
 
 def _little_available(death: Death, own: float | None) -> str:
-    """Returns how much memory there was when earlyoom acted, by its own threshold."""
+    """Returns how much memory was left when earlyoom acted, by its own threshold."""
     limit, available = death.available_limit_pct, death.available_bytes
     asked = _ASKED.get(death.reason or "", "").format(death.killer)
     threshold = "the threshold" if limit is None else f"the threshold ({limit:.4g} %)"
@@ -244,7 +244,7 @@ def _little_available(death: Death, own: float | None) -> str:
     if host := death.host_bytes:
         size = f"{available / MIB:,.0f} of the host's {host / MIB:,.0f} MiB were"
         if limit is not None and 100 * available > limit * host:
-            # What it prints from time to time, and not what it had when it acted.
+            # earlyoom prints this from time to time, not when it acts.
             size = f"{death.killer} last printed that {size}"
             return f"{asked}{size} available; it acts at {threshold}."
     had = f" The program had {100 * own:.2g} % of the host's memory." if own is not None else ""
@@ -275,7 +275,7 @@ def _nearly_full(death: Death) -> str:
 
 
 def _swap_and_restarts(facts: Evidence) -> str:
-    """Returns what was swapped out, and how often the container was restarted, if in a loop."""
+    """Returns how much was swapped out, and how often a looping container was restarted."""
     size_mib = facts.memory.swapped_mib
     swapped = (
         f" Another {size_text(size_mib)} of the process were swapped out." if size_mib else ""
@@ -284,11 +284,11 @@ def _swap_and_restarts(facts: Evidence) -> str:
 
 
 def restarts_of(death: Death) -> str:
-    """Returns how often what died was restarted, as a sentence; empty if that is no loop."""
+    """Returns how often the program was restarted, as a sentence; empty if that is no loop."""
     number = death.restart_count or 0
     if number < _LOOP:
         return ""
-    # `kubectl get pods` adds up those of all containers of a pod.
+    # `kubectl get pods` adds up the restarts of all containers of a pod.
     is_pod = death.pod is not None and death.victim == death.pod
     is_container = death.container_id or not (death.unit or death.is_unit)
     which = "containers were" if is_pod else "container was" if is_container else "unit was"
@@ -296,7 +296,7 @@ def restarts_of(death: Death) -> str:
 
 
 _LOOP = 2
-"""Restarts."""
+"""Restarts that count as a loop."""
 
 
 def restarted(number: int, within_s: float | None) -> str:
@@ -322,11 +322,11 @@ def by_program(tasks: pl.DataFrame) -> pl.DataFrame:
 
 
 def holders(tasks: pl.DataFrame, victim: int | None = None) -> Iterator[str]:
-    """Yields a sentence about who held the memory, by the tasks that the kernel listed.
+    """Yields a sentence about which programs held the memory, from the kernel's list of tasks.
 
     Args:
         tasks: rows of `oom_tasks`.
-        victim: the process id of the one that was killed.
+        victim: the process id of the killed process.
     """
     sums, total = by_program(tasks), int(tasks["rss_bytes"].sum())
     if not total:
@@ -350,7 +350,7 @@ def holders(tasks: pl.DataFrame, victim: int | None = None) -> Iterator[str]:
 
 
 def swapped_mib(tasks: pl.DataFrame) -> float | None:
-    """Returns what of the tasks listed was swapped out; None if it is little or unknown."""
+    """Returns how much of the listed tasks was swapped out; None if little or unknown."""
     pages, swapped = int(tasks["rss_pages"].sum()), int(tasks["swapents_pages"].sum())
     size = int(tasks["rss_bytes"].sum())
     return swapped * size / pages / MIB if pages and swapped > NOTABLE * pages else None

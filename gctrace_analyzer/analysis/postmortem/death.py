@@ -26,19 +26,19 @@ if TYPE_CHECKING:
     from datetime import datetime
 
 REFUSED = "Out of memory in the Go runtime"
-"""The kind of a death by the Go runtime itself, to which the system gave no memory."""
+"""Kind of a death by the Go runtime, to which the system gave no memory."""
 
 KILLED_FOR_MEMORY = "Killed for memory"
-"""The kind of a death that a platform reports in its own words."""
+"""Kind of a death that a platform reports in its own words."""
 
 ABORTED = "SIGABRT"
-"""The kind of a death by systemd's watchdog."""
+"""Kind of a death by systemd's watchdog."""
 
 EVICTOR = "kubelet"
 """The killer of pods on a node that runs low on memory."""
 
 UNITS = (".service", ".scope", ".slice")
-"""How the names of units of systemd end that have processes."""
+"""Suffixes of systemd units that have processes."""
 
 KINDS = {
     ASKED: "SIGTERM",
@@ -47,14 +47,14 @@ KINDS = {
     EVICTOR: "Eviction",
     **dict.fromkeys(SUPERVISORS, "Restart"),
 }
-"""The kind of a recorded kill by its reason, or else by its killer; it is an OOM kill otherwise."""
+"""The kind of a recorded kill by its reason, or else by its killer; otherwise it is an OOM kill."""
 
 DEEDS = {
     KINDS[EVICTOR]: "evicted",
     "Restart": "restarted",
     **dict.fromkeys((KINDS[ASKED], KINDS[NOT_ENDED]), "asked to end (SIGTERM)"),
 }
-"""What was done to what died, by its kind, as a part of a sentence; all others were killed."""
+"""Verb phrases for a death by its kind; all other programs were killed."""
 
 _OF_JOB = re.compile(r"(?:step |StepId=|Step=|\d+(?:[._]|$))")
 """How Slurm names its jobs."""
@@ -63,36 +63,36 @@ _SAID_OF_JOB = re.compile(
     r"\bPBS\b|mem .{1,60} exceeded limit|slurmstepd|TERM_(?:MEM|SWAP)|"
     r"[Jj]ob (?:memory|has (?:gone|enc)|hard|\d)"
 )
-"""What batch systems say of jobs, which they may not name."""
+"""Messages of batch systems about jobs, which they may not name."""
 
 _SAID_BY_PARENT = re.compile(r"(?<=: )(?<!Runtime exited with error: )signal: killed")
-"""What os/exec says of a child process. AWS Lambda says it of the program itself, and so does
-`go run`, without words before it."""
+"""Messages of os/exec about a child process. AWS Lambda prints them for the program itself, and so
+does `go run`, without words before it."""
 
 OR_CHILD = " or a child of it"
-"""What is said of a program that the kernel chose, next to its name."""
+"""Words next to the name of a program that the kernel chose."""
 
 RUNC = "runc:["
-"""How the names of processes of runc begin, before they become the program of a container."""
+"""First words of the process names of runc, before it becomes the program of a container."""
 
 
 def is_of_job(name: str | None, error: str | None) -> bool:
-    """Returns whether a record is of a job of a batch system, or a step of one."""
+    """Returns whether a record is about a job of a batch system, or a step of a job."""
     return bool(_OF_JOB.match(name or "") or _SAID_OF_JOB.search(error or ""))
 
 
 OF_32_BITS = ("386", "arm", "mipsx")
-"""The names of 32-bit architectures in the names of assembly files of the runtime."""
+"""Names of 32-bit architectures in assembly file names of the runtime."""
 
 RESERVED, ADDRESSES = "linux, reserved", "linux, addresses"
-"""Linux, where the runtime had reserved the addresses: they count for `ulimit -v` before that."""
+"""Linux, after the runtime reserved the addresses, which `ulimit -v` counts from then on."""
 
 OF_32_BITS_MIB = (1536.0, 4096.0)
-"""From and to how much memory a program has that may have run out of a 32-bit address space."""
+"""Least and most memory of a program that may have run out of a 32-bit address space."""
 
 
 _OVER = "Ran out of memory (used over"
-"""What Render says of an instance above its limit."""
+"""Words of Render about an instance above its limit."""
 
 LEAST_REACHED = 0.95
 """Share of a limit. Sizes in GiB are rounded by up to a twentieth."""
@@ -100,7 +100,7 @@ LEAST_REACHED = 0.95
 
 @frozen
 class Death:
-    """The end of a process, as one record of it or all together describe it.
+    """The end of a process, from one record or from all of them joined.
 
     The fields are those of the tables that the records are from, and `kind`, `proven` and
     `logged_in`: the input and line of another record, which may be in the log of the program.
@@ -190,19 +190,19 @@ class Death:
         return cls(**values | {"source": str(row["source"]) if row.get("source") else None})
 
     def completed(self, other: Death, names: Iterable[str]) -> Death:
-        """Returns the death with what only another record of it knows."""
+        """Returns the death completed with details that only another record has."""
         unknown = (name for name in names if getattr(self, name) is None)
         return replace(self, **{name: getattr(other, name) for name in unknown})
 
     def joined(self, other: Death) -> Death:
-        """Returns the death as both records describe it; the place is that of the longer one."""
+        """Returns the death as both records describe it; the longer record gives the place."""
         place = max(self, other, key=_known)
         both = self.completed(other, _FIELDS)
         return replace(both, source=place.source, line_no=place.line_no)
 
     @property
     def ran_s(self) -> float | None:
-        """How long what died had run, in seconds; None if a record lacks its start or its end."""
+        """How long the process had run, in seconds; None if a record lacks its start or its end."""
         if self.logged_at is None or self.started_at is None:
             return None
         lived_s = (self.logged_at - self.started_at).total_seconds()
@@ -210,7 +210,7 @@ class Death:
 
     @property
     def victim(self) -> str | None:
-        """The name of what ended."""
+        """The name of the program, container or unit that ended."""
         identifier = f"container {self.container_id[:12]}" if self.container_id else None
         pod = f"pod {self.pod_uid}" if self.pod_uid else None
         names = (self.comm, self.name, self.unit, self.container, self.pod, identifier, pod)
@@ -229,17 +229,17 @@ class Death:
 
     @property
     def is_job(self) -> bool:
-        """Whether it is a job of a batch system, or a step of one, and no container."""
+        """Whether it is a job of a batch system or a step of one, not a container."""
         return is_of_job(self.name, self.error)
 
     @property
     def is_only_job(self) -> bool:
-        """Whether only the job is known, and not its program, which a shell may have named."""
+        """Whether only the job is known, not its program, which a shell may have named."""
         return self.is_job and (self.name is None or is_of_job(self.name, None))
 
     @property
     def is_instance(self) -> bool:
-        """Whether a platform says of one of several instances, which it numbers, what it used."""
+        """Whether a platform reports the memory of one of several numbered instances."""
         said = self.error or ""
         is_number = self.killer in SUPERVISORS and (self.comm or "").isdigit()
         return _OVER in said or "(out of memory)" in said or is_number
@@ -251,29 +251,29 @@ class Death:
 
     @property
     def is_runc(self) -> bool:
-        """Whether it was runc, which was starting a program in a container."""
+        """Whether the process was runc, while it started a program in a container."""
         return (self.comm or "").startswith(RUNC)
 
     @property
     def is_unit(self) -> bool:
-        """Whether only the unit of systemd is known that it was in, and no program."""
+        """Whether only its systemd unit is known, and no program."""
         return (self.victim or "").endswith(UNITS)
 
     @property
     def is_below_limit(self) -> bool:
-        """Whether it never reached its limit: the most that it used is less."""
+        """Whether it never reached its limit: even its peak was lower."""
         return 0 < (self.used_bytes or 0) < LEAST_REACHED * (self.limit_bytes or 0)
 
     @property
     def is_above(self) -> bool:
-        """Whether not its own limit was reached, but that of its host or a group above."""
-        # What platforms report is sampled, and may have missed the peak.
+        """Whether the limit that was reached belongs to its host or a group above it."""
+        # Platforms report samples, which may miss the peak.
         is_state = self.proven and self.killer is None and self.error is None
         return is_state and (self.limit_bytes == 0 or self.is_below_limit)
 
     @property
     def may_be_of_host(self) -> bool:
-        """Whether the host may have run out of memory, and not the container.
+        """Whether the host may have run out of memory rather than the container.
 
         With cgroup v2 a container is marked for any OOM kill in it (memory.events: oom_kill).
         """
@@ -289,17 +289,17 @@ class Death:
 
     @property
     def is_container(self) -> bool:
-        """Whether only a container is named, which is no program and may have several."""
+        """Whether only a container is named, which may run several programs."""
         named = self.container_id or self.container or self.kind.startswith("Container OOM")
         return bool(named) and self.comm is None and self.unit is None and not self.is_job
 
     @property
     def subject(self) -> str:
-        """What ended; of a container or unit only that a process in it did may be known."""
+        """What ended; for a container or unit, perhaps only a process in it."""
         if self.is_child:
             return "A child of the program"
         if self.is_unit and not self.proven:
-            # systemd reports the end of its main process.
+            # systemd reports the end of the unit's main process.
             return "The main process of the unit"
         if not self.is_inside:
             if not self.is_unit:
@@ -319,9 +319,9 @@ class Death:
 
     @property
     def is_child(self) -> bool:
-        """Whether it is an unnamed child of a Go program, which says that it ended (os/exec).
+        """Whether it is an unnamed child of a Go program that reports the end (os/exec).
 
-        What a path names is the child itself: `…/compile: signal: killed`.
+        A path names the child itself: `…/compile: signal: killed`.
         """
         said = self.error or ""
         named = self.name and f"/{self.name}: " in said
@@ -331,7 +331,8 @@ class Death:
     def may_be_child(self) -> bool:
         """Whether the kernel chose the program, and the line that names the victim is missing.
 
-        Up to Linux 5.1 it kills a child of what it chose ("or sacrifice child"), and says which.
+        Up to Linux 5.1, the kernel kills a child of the chosen program ("or sacrifice child"), and
+        names it.
         """
         return bool(self.truncated) and self.score is not None
 
@@ -371,12 +372,12 @@ class Death:
 
     @property
     def signal(self) -> str:
-        """The signal that ended a program of which nothing proves that memory ran out."""
+        """The signal that ended a program, if nothing proves a lack of memory."""
         return ABORTED if self.kind == ABORTED else "SIGKILL"
 
     @property
     def is_shared_limit(self) -> bool:
-        """Whether the limit is that of a group above its container or unit, which others share."""
+        """Whether the limit belongs to a group above its container or unit, shared with others."""
         above, own = (self.oom_memcg or "").rstrip("/"), self.cgroup or ""
         is_same = container_id(above) is not None or unit(above) == unit(own) is not None
         is_above = bool(above) and own.startswith(f"{above}/") and not is_same
@@ -384,7 +385,7 @@ class Death:
 
     @property
     def group(self) -> str | None:
-        """The name of what has the memory limit."""
+        """The name of the group that has the memory limit."""
         return self.oom_memcg or self.unit or self.name or self.container
 
     @property
@@ -394,12 +395,12 @@ class Death:
 
     @property
     def is_of_one_allocation(self) -> bool:
-        """Whether the runtime asked for memory for one allocation: it needs no more for others."""
+        """Whether the runtime asked for memory for one allocation, and needs no more for others."""
         return (self.requested_bytes or 0) > LARGEST_STEP_MIB * MIB
 
     @property
     def refused_at_start(self) -> bool:
-        """Whether the runtime got no memory before main ran, and not for something large."""
+        """Whether the runtime got no memory before main ran, for a small request."""
         return self.refusal == AT_START and not self.is_of_one_allocation
 
     @property
@@ -409,7 +410,7 @@ class Death:
 
     @property
     def system(self) -> str | None:
-        """The operating system, as far as its limits of memory differ from those of others."""
+        """The operating system, if its memory limits differ from those of others."""
         if self.errno is not None:
             return "windows"
         if self.is_reserved is not None and self.goos in (None, "linux"):
@@ -424,7 +425,7 @@ class Death:
 
     @property
     def may_be_of_32_bits(self) -> bool:
-        """Whether a death by the runtime may be the end of a 32-bit address space."""
+        """Whether a death by the runtime may come from a full 32-bit address space."""
         if self.refusal == UNUSABLE_ADDRESS or self.is_of_32_bits:
             return True
         if self.goarch is not None or self.errno is not None:

@@ -1,4 +1,4 @@
-"""Collects the deaths that a log reports: one each, however many programs report it.
+"""Collects the deaths in a log, each once, even if several programs report it.
 
 The kernel names the process that it killed, systemd the unit, Docker and Kubernetes the
 container; `pairing.py` decides which of them mean the same death.
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 
 SAME_PID_S = 600
-"""Seconds. Two killers that name one pid within this time mean one process."""
+"""Seconds. Two killers that name one pid within this time mean the same process."""
 
 NESTED_S = 2
 """Seconds. The manager of a user's units reports a kill in one of them at the same time."""
@@ -51,8 +51,8 @@ def deaths(tables: Mapping[str, pl.DataFrame]) -> list[Death]:
     incidents = list(_incidents(tables["unit_events"], states))
     reports = [*states, *(report for report in incidents if report.proven)]
     alone = {id(report) for report in without_kill(kills, reports)}
-    # The end of a unit without a word about memory may name the unit of a kill; else it is of
-    # interest if its log is there, or nothing else.
+    # The end of a unit without a word about memory may name the unit of a kill. Otherwise it counts
+    # only if its log is in the input, or nothing else is.
     ended = without_kill(kills, [report for report in incidents if not report.proven])
     traced = _traced(tables["processes"])
     is_all = not any(
@@ -61,7 +61,7 @@ def deaths(tables: Mapping[str, pl.DataFrame]) -> list[Death]:
     left = [report for report in reports if id(report) in alone]
     left += [each for each in ended if is_all or (each.unit or "").partition(".")[0] in traced]
     if not kills and len(tables["oom_invocations"]):
-        # The kernel killed something, and one line of it is not in the input.
+        # The kernel killed a process, but one of its lines is not in the input.
         of_host = (tables["oom_invocations"]["scope"] == "global").all()
         left = [
             each
@@ -82,11 +82,11 @@ SYSTEMD_KILLS = {
     "timeout": "it did not start or stop within its time (TimeoutStartSec, TimeoutStopSec)",
     "watchdog": "it did not report to the watchdog in time (WatchdogSec)",
 }
-"""Results of a unit that systemd ended itself."""
+"""Results of a unit that systemd itself ended."""
 
 
 def _kills(table: pl.DataFrame) -> list[Death]:
-    """Returns the recorded kills; one that several inputs contain is returned once."""
+    """Returns the recorded kills, without repetitions from several inputs."""
     kills: list[Death] = []
     for row in table.iter_rows(named=True):
         kind = KINDS.get(row["reason"]) or KINDS.get(row["killer"], "OOM kill")
@@ -99,7 +99,7 @@ def _kills(table: pl.DataFrame) -> list[Death]:
     by_sizes: dict[Hashable, int] = {}
     by_victim: dict[Hashable, int] = {}
     repeated: set[int] = set()
-    # What others report has no sizes, and comes after what the kernel prints.
+    # Reports of others have no sizes, and come after the kernel's lines.
     for number in sorted(range(len(kills)), key=lambda number: _is_reported(kills[number])):
         kill = kills[number]
         victim = (kill.pid, kill.comm)
@@ -120,7 +120,7 @@ def _kills(table: pl.DataFrame) -> list[Death]:
 
 
 def _is_with(one: Death, other: Death) -> bool:
-    """Returns whether a process was killed only for being in the group of the one before it."""
+    """Returns whether a process was killed only because its group was, after another process."""
     gap = gap_s(one, other)
     of_one_kill = ("source", "host", "oom_memcg", "failcnt", "usage_bytes", "oom_group")
     is_same = all(getattr(one, name) == getattr(other, name) for name in of_one_kill)
@@ -128,7 +128,7 @@ def _is_with(one: Death, other: Death) -> bool:
 
 
 def _dies_once(one: Death, other: Death) -> bool:
-    """Returns whether two killers report the end of one process: pids are used again later."""
+    """Returns whether two killers report the same end of a process, as pids are reused."""
     gap = gap_s(one, other)
     return one.killer != other.killer and (gap is None or abs(gap) <= SAME_PID_S)
 
@@ -142,7 +142,7 @@ def _is_of_another_input(one: Death, other: Death) -> bool:
 
 
 def _states(table: pl.DataFrame, kills: list[Death]) -> Iterator[Death]:
-    """Yields containers that were killed, unless a record of that kill names the container."""
+    """Yields killed containers, unless a record of that kill names the container."""
     ends: dict[str, list[Row]] = {}
     by_pod: dict[Hashable, list[int]] = {}
     in_container = [number for number, kill in enumerate(kills) if kill.container_id]
@@ -193,7 +193,7 @@ def _states(table: pl.DataFrame, kills: list[Death]) -> Iterator[Death]:
             is_restarted=_is_restarted(row),
             is_inside=not at_start and _is_inside(row, has_ended=identifier in ended),
             is_at_start=at_start,
-            # A list that is watched has a pod again, with newer counts.
+            # A watched list repeats a pod with newer counts.
             restart_count=row["restart_count"]
             if _is_described(row) or not row["pod"]
             else restarts[row["pod"]],
@@ -201,7 +201,7 @@ def _states(table: pl.DataFrame, kills: list[Death]) -> Iterator[Death]:
             scope="memcg" if row["oom_killed"] and not is_below else None,
         )
         for number in known:
-            # The state is that of the last kill.
+            # The state describes the last kill.
             at = ("logged_at",) if len(known) == 1 else ()
             names = ("name", "limit_bytes", "used_bytes", "failcnt", "restart_count", *at)
             names = (*names, "started_at", "is_restarted", "restarts_in_s", "memory_now_bytes")
@@ -214,18 +214,18 @@ def _states(table: pl.DataFrame, kills: list[Death]) -> Iterator[Death]:
 
 
 def _name_ends(rows: list[Row]) -> None:
-    """Adds to rows whose end they are of, and removes the id of what was started after it."""
+    """Adds to rows whose end they describe, and removes the ids of later containers."""
     pods = {row["pod"] for row in rows if row["pod"]}
     ids = {row["name"]: row["container_id"] for row in rows if not row["pod"]}
     stops = {row["name"]: row["stopped_by"] for row in rows if row["event"] == "stop"}
     for row in rows:
         if not row["oom_killed"]:
             row["stopped_by"] = row["stopped_by"] or stops.get(row["name"])
-        # A list of containers has their ids, and an answer to a question may lack it.
+        # A list of containers has their ids; a query result may lack one.
         if row["oom_killed"] is not None and not (row["pod"] or row["event"]):
             row["container_id"] = row["container_id"] or ids.get(row["name"])
         if len(pods) == 1 and not any(row[name] for name in ("pod", *_IDENTIFIERS)):
-            # A part of a description is of the pod that the rest of the input is about.
+            # Part of a description belongs to the pod of the rest of the input.
             row["pod"] = next(iter(pods))
         if _is_restarted(row):
             row["container_id"] = None
@@ -243,22 +243,22 @@ def _identifier(row: Row) -> str:
 
 
 def _is_described(row: Row) -> bool:
-    """Returns whether a row is of a container; a list of pods has neither its name nor times."""
+    """Returns whether a row describes a container; a list of pods lacks its name and times."""
     return bool(row["container"] or row["finished_at"])
 
 
 _OOM_KILLED = "OOMKilled"
 _ERROR = "Error"
-"""The reason of a container's end in Kubernetes of which its runtime saw no OOM kill."""
+"""The reason of a container's end in Kubernetes if its runtime saw no OOM kill."""
 
 _OF_PODS = ("pod", "container", "reason", "last_status")
-"""Only Docker and Podman say of a container that it was not OOM-killed; Kubernetes has a reason."""
+"""Only Docker and Podman state that a container was not OOM-killed; Kubernetes gives a reason."""
 
 
 def _is_same_end(one: Row, other: Row) -> bool:
-    """Returns whether two states are of one end; a job or container may end again.
+    """Returns whether two states mean the same end; a job or container may end again.
 
-    Few events have a time of the end, and names of containers are those of every pod of a service.
+    Few events have the time of the end, and all pods of a service have the same container names.
     """
     names = [(one[name], other[name]) for name in ("pod", "namespace", "container")]
     if any(mine and its and mine != its for mine, its in names):
@@ -268,16 +268,16 @@ def _is_same_end(one: Row, other: Row) -> bool:
 
 
 def _ended_at(row: Row) -> datetime | None:
-    """Returns when a container ended: Docker's events are printed as it does."""
+    """Returns when a container ended: Docker prints its events at that moment."""
     at: datetime | None = row["finished_at"]
     return at or (row["logged_at"] if row["event"] in ("oom", "die") else None)
 
 
 def _is_inside(row: Row, *, has_ended: bool) -> bool:
-    """Returns whether only a process in a container was killed, not the one that it runs.
+    """Returns whether a process in a container was killed, but not its main process.
 
-    The main process had exit code 137 if it was killed. With another one it ended by itself, after
-    a child of it or a command in the container was killed.
+    A killed main process has exit code 137. With another code it ended by itself, after a child or
+    another command in the container was killed.
     """
     if row["event"] in ("oom", BELOW):
         return not has_ended
@@ -291,7 +291,7 @@ def _is_inside(row: Row, *, has_ended: bool) -> bool:
 
 
 def _overlap(one: str, other: str) -> bool:
-    """Whether two container ids are the same; either may be shortened."""
+    """Returns whether two container ids are the same; either may be shortened."""
     return bool(one) and (one.startswith(other) or other.startswith(one))
 
 
@@ -305,7 +305,7 @@ def _ending(row: Row) -> str:
         return f"OOM kill in a {within}"
     if is_job:
         return "Job killed for memory"
-    # Docker and Kubernetes have this word; platforms say it in their own (`error`).
+    # Docker and Kubernetes use this word; platforms use their own (`error`).
     own = _OOM_KILLED in (row["reason"], row["last_reason"]) or (code and not row["error"])
     kind = f"Container {_OOM_KILLED}" if own else KILLED_FOR_MEMORY
     return f"{kind} ({code})" if code else kind
@@ -315,7 +315,7 @@ _ENDS = ("failed", "restart_scheduled", "consumed")
 
 
 def _incidents(table: pl.DataFrame, states: list[Death]) -> Iterator[Death]:
-    """Yields every end of a unit by SIGKILL; `proven` if systemd says that memory was the cause.
+    """Yields every end of a unit by SIGKILL; `proven` if systemd names memory as the cause.
 
     An incident begins with a notice of a kill or the exit of the main process, and ends when the
     unit has failed, which takes minutes if other processes of the unit have to be stopped.
@@ -370,7 +370,7 @@ def _incidents(table: pl.DataFrame, states: list[Death]) -> Iterator[Death]:
 
 
 def _finished(incident: Death, result: str | None, code: int | None) -> Death:
-    """Returns the end of a unit; `code` is that with which its main process ended by itself."""
+    """Returns the end of a unit; `code` is the exit code if its main process ended by itself."""
     why = SYSTEMD_KILLS.get(result or "") or incident.stopped_by
     is_of_child = code is not None and incident.proven and incident.killer is None
     exit_code = code if is_of_child else incident.exit_code
@@ -380,8 +380,8 @@ def _finished(incident: Death, result: str | None, code: int | None) -> Death:
 def _of_one_unit(incidents: list[Death], states: list[Death]) -> Iterator[Death]:
     """Yields the incidents except those that another report repeats.
 
-    These are units around the one that was killed, scopes of containers whose state is known,
-    and messages that several inputs contain.
+    Repeated reports are units around the killed one, scopes of containers with a known state, and
+    messages that several inputs contain.
     """
     containers = {state.container_id for state in states}
     inner = [each for each in incidents if each.proven and not _is_around(each)]
@@ -411,7 +411,7 @@ def _is_slice(incident: Death) -> bool:
 
 
 def _is_another(incident: Death, incidents: Iterable[Death]) -> bool:
-    """Returns whether a slice of the system has a kill of its own at the time of a user's."""
+    """Returns whether a system slice has its own kill at the time of a user's."""
     at_once = [other for other in incidents if _are_at_once(other, incident)]
     name = (incident.unit or "").removesuffix(".slice")
     units = [other.unit or "" for other in at_once if not _is_slice(other)]

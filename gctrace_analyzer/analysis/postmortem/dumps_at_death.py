@@ -1,4 +1,4 @@
-"""What is said of a death without GC cycles: what died, and what MemStats show of its heap."""
+"""Sentences about a death without GC cycles: the victim, and the heap in MemStats."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ if TYPE_CHECKING:
     from gctrace_analyzer.analysis.postmortem.memory_of_dumps import Memory
 
 MOSTLY = 0.8
-"""Share of the resident memory. A heap above it leaves little to any other cause."""
+"""Share of the resident memory. A heap above it leaves hardly any other cause."""
 
 
 def is_known_not_go(facts: Evidence) -> bool:
-    """Returns whether what was killed is known not to be a Go program: a child or a neighbour."""
+    """Returns whether the killed process is known not to be Go: a child or a neighbour."""
     death = facts.death
     name = (
         death.comm or death.unit or (death.name if death.is_job or death.is_container else None)
@@ -42,7 +42,7 @@ def is_known_not_go(facts: Evidence) -> bool:
 def reading_of_dumps(
     facts: Evidence, dumps: list[Memory], tables: Mapping[str, pl.DataFrame]
 ) -> Iterator[str]:
-    """Yields what the size at the kill and MemStats dumps say about a death.
+    """Yields what the size at the kill and MemStats dumps show about a death.
 
     Args:
         facts: what is known about the death.
@@ -109,7 +109,7 @@ def _of_new_run(facts: Evidence, new_run_s: float) -> str:
 
 
 def _neighbours(facts: Evidence, tables: Mapping[str, pl.DataFrame]) -> str:
-    """Returns the other containers that all processes run in, and that they were not killed."""
+    """Returns the other containers that all processes run in, and that these were not killed."""
     states = tables["container_states"].to_dicts()
     others = [of_neighbour(facts.death, row, states) for row in tables["processes"].to_dicts()]
     if facts.match is not None or None in others:
@@ -135,7 +135,7 @@ def _several_dumps(sizes: list[float], resident: float | None) -> str:
 
 
 def dumps_of(facts: Evidence, tables: Mapping[str, pl.DataFrame]) -> list[Memory]:
-    """Returns the MemStats of the process that was killed, or of all if it is not known."""
+    """Returns the MemStats of the killed process, or of all processes if it is unknown."""
     dumps = tables.get("memstats")
     if dumps is None or dumps.is_empty():
         return []

@@ -1,7 +1,7 @@
 """Explains a death from the sum in `heap_at_death`: what was heap, what was not, what would help.
 
-Every sentence and every advice follows from the bounds of the heap. Where they are far apart, the
-one input that would settle it is asked for.
+Every sentence and every piece of advice follows from the bounds of the heap. If they are far apart,
+the report asks for the one input that would settle the question.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from gctrace_analyzer.analysis.settings.known import Settings
 
 NEARLY = 0.8
-"""Share of the last minute. Less is not called a minute."""
+"""Share of the last minute. A shorter time is not called a minute."""
 
 LAST_S = 60.0
 """Seconds before the death: long enough for a trend, short enough to be about the death."""
@@ -68,8 +68,8 @@ def explain_death(
     """Returns the explanation of a death.
 
     Args:
-        facts: what is known about it.
-        heap: what of the memory can have been heap.
+        facts: what is known about the death.
+        heap: the bounds of the heap at the death.
         tables: the tables of the log.
         settings: the known settings.
     """
@@ -90,7 +90,7 @@ def explain_death(
     if heap.live_mib is None:
         dumps = dumps_of(facts, tables)
         parts = (reading_of_dumps(facts, dumps, tables), next_to_given(facts, settings))
-        # The last is in the verdict: of a log with cycles, why they do not explain the death.
+        # The last is in the verdict: why the cycles in a log do not explain the death.
         reading += chain(*(parts if tables["processes"].is_empty() else reversed(parts)))
         actions = remedies.without_cycles(facts, tables, settings, is_go=bool(dumps))
         return Explanation(tuple(reading), tuple(actions), "unknown")
@@ -122,7 +122,7 @@ DOUBTS = {
     "only program": "The GC cycles in the input are probably its own: no others fit.",
     "time": "The GC cycles in the input are probably its own: they end shortly before.",
 }
-"""What is said of cycles that nothing with a name joins with the death."""
+"""Sentences about cycles that no name connects with the death."""
 
 _AT_START = (
     "It was killed while the container was being started, before any program in it ran: the limit "
@@ -137,7 +137,7 @@ _OF_ADDRESSES = (
     "uses: GOMEMLIMIT does not keep it low."
 )
 EARLY_S = 60.0
-"""Seconds. What is killed so soon has hardly leaked."""
+"""Seconds. A program killed this soon has hardly leaked."""
 
 _EARLY = "It was killed within a minute of its start: look at what it loads at the start."
 _UNKNOWN_SIZE = "What the heap did is unknown: the input has neither its limit nor its size."
@@ -175,7 +175,7 @@ _BY_CODE = "Exit code 137 means SIGKILL, which any process may have sent."
 
 
 def _unproven(facts: Evidence) -> Explanation:
-    """Returns the explanation of an end by a signal, which anybody may have sent."""
+    """Returns the explanation of an end by a signal, which anyone may have sent."""
     death, growth = facts.death, tuple(_about_growth(facts.minute))
     if death.stopped_by is not None:
         advice, why = remedies.of_stop(death.stopped_by)
@@ -216,7 +216,7 @@ def _cost(minute: LastMinute) -> str:
 
 
 def _whatever_the_heap(facts: Evidence) -> str | None:
-    """Returns what to do about a death that the heap has no part in; None for others."""
+    """Returns what to do about a death to which the heap did not contribute; None for others."""
     death = facts.death
     maps_files = death.is_of_files and (facts.memory.resident_mib or 0.0) > SMALL_MIB
     actions = (
@@ -250,7 +250,7 @@ def _preventable(
 ) -> str:
     """Returns whether a memory limit for Go could have prevented the death.
 
-    It keeps the heap near what is live: what is left then has to fit.
+    A limit keeps the heap close to the live heap: the remaining memory has to fit.
     """
     limit, ceiling = facts.limit.limit_mib, heap.ceiling_mib or 0.0
     if heap.needed_mib > MOST_OF_LIMIT * ceiling:
@@ -267,7 +267,7 @@ def _preventable(
 
 
 def _sum(facts: Evidence, heap: HeapAtDeath) -> Iterator[str]:
-    """Yields what of the memory can have been heap, why, and what is left."""
+    """Yields how much of the memory can have been heap, why, and the remainder."""
     if (parts := heap.parts) is None:
         return
     total, (least, most), (outside, outside_most) = parts
@@ -311,7 +311,7 @@ def _sum(facts: Evidence, heap: HeapAtDeath) -> Iterator[str]:
 
 
 def _last_known(facts: Evidence, least: float, share: str) -> str:
-    """Returns how large the heap was when it was last printed, and what the goal allowed for."""
+    """Returns the last known size of the heap, and what its goal allowed."""
     minute = facts.minute
     end, live, goal = minute.heap_end_mib, minute.live_mib, minute.next_goal_mib
     due = "" if goal is None else f", and the heap goal allowed up to {goal:,} MiB"
@@ -351,7 +351,7 @@ def _why_most(facts: Evidence, heap: HeapAtDeath, most: float) -> str:
 
 
 def _what_settles(facts: Evidence, heap: HeapAtDeath) -> str:
-    """Returns which one input would bound the heap, as the end of a sentence."""
+    """Returns the one input that would bound the heap, as the end of a sentence."""
     if facts.minute.gap_s is None:
         zone, times = (
             "the year and time zone of the log's times",
@@ -373,7 +373,7 @@ def _about_goal(facts: Evidence, ceiling: float) -> Iterator[str]:
 
 
 def _in_spite_of(facts: Evidence, heap: HeapAtDeath, gomemlimit: float | None) -> str | None:
-    """Returns why a kill came although GOMEMLIMIT left room below the limit; None if it did not."""
+    """Returns why a kill came although GOMEMLIMIT left room below the limit; else None."""
     limit = facts.limit.limit_mib
     if limit is None:
         return None

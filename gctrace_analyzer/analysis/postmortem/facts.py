@@ -1,4 +1,4 @@
-"""What is known about one death: records without a sentence, sizes in MiB, None where unknown."""
+"""The known facts about one death: records without a sentence, sizes in MiB, None if unknown."""
 
 from __future__ import annotations
 
@@ -15,17 +15,16 @@ if TYPE_CHECKING:
 
 GROWTH_TIMES = 1.5
 GROWTH_MIN_MIB = 16
-"""If the live heap grew by this factor and by this many MiB in the last minute, that is a
-cause."""
+"""Growth by this factor and by this many MiB in the last minute makes the live heap a cause."""
 
 STILL_TIMES = 1.1
-"""A factor. At the end, the live heap must be above what it was in the first half of the last
-minute: what a start-up fills, or each batch fills again, is no growth."""
+"""A factor. The live heap at the end must be above this multiple of the first half of the last
+minute: memory that a start-up or each batch fills is not growth."""
 
 
 @frozen
 class Limit:
-    """The limit that a process reached, and what it is."""
+    """The limit that a process reached, and what kind it is."""
 
     limit_mib: float | None = None
     limit_is: str | None = None
@@ -33,15 +32,14 @@ class Limit:
 
 @frozen
 class LastMinute:
-    """What cycles, or dumps and scrapes, of the last minute show.
+    """What the cycles, dumps or scrapes of the last minute show.
 
-    `growth` is that of the whole log, so that it is said with the same figures everywhere.
-    `live_span_s` is the time from the first live heap to the last, `live_had_mib` the live heap
-    that nine of ten cycles in the first half did not exceed, `heap_peak_mib` the largest heap,
-    `limited` whether a memory limit set most goals, `alloc_most_mib_per_s` the highest allocation
-    rate over several cycles, `stw_max_ms` the longest pause, and `overshoot` how many times its
-    goal a heap reached at most; None if single allocations jumped over the goal, after which a heap
-    may have any size.
+    `growth` covers the whole log, so that all sentences state the same figures. `live_span_s` is
+    the time from the first live heap to the last, `live_had_mib` the 90 % quantile of the live heap
+    in the first half, `heap_peak_mib` the largest heap, `limited` whether a memory limit set most
+    goals, `alloc_most_mib_per_s` the highest allocation rate over several cycles, `stw_max_ms` the
+    longest pause, and `overshoot` the highest ratio of a heap to its goal; None if single
+    allocations jumped over the goal, because then a heap may have any size.
     """
 
     last_gc_num: int | None = None
@@ -73,12 +71,12 @@ class LastMinute:
 
 @frozen
 class Resident:
-    """The resident memory at the death, and what of it the Go runtime has outside of its heap.
+    """The resident memory at the death, and the part that the Go runtime had outside its heap.
 
     `resident_is` says which pages are not counted, as the end of a clause. `host_share` is the
-    process's share of the host's memory, if that was short. `largest` is another program with
-    more memory than any other, and its MiB. `swapped_mib` is what of the process was swapped out,
-    `others_mib` what the other processes had in the list that names it.
+    process's share of the host's memory, if the host ran short. `largest` is the largest other
+    program, and its MiB. `swapped_mib` is the swapped-out part of the process, and `others_mib` the
+    memory of the other processes in the same list.
     """
 
     resident_mib: float | None = None
@@ -91,26 +89,26 @@ class Resident:
 
 
 MOST_OF_ALL = 0.5
-"""Share of the memory of a host or group. A program that had less is not why it was short."""
+"""Share of the memory of a host or group. A program with less did not exhaust it."""
 
 LEAST_LIMIT_MIB = 4.0
-"""Less than this is not enough for the code, stacks and tables of the smallest Go program."""
+"""MiB. Less is not enough for the code, stacks and tables of the smallest Go program."""
 
 MOST_OF_LIMIT = 0.9
 """Share of the limit. A live heap above it leaves less than a tenth to everything else, and a
 higher GOMEMLIMIT leaves too little to memory that Go does not count."""
 
 _LEAST_MIB = {"global": 256.0, "memcg": 64.0}
-"""Hosts and groups have at least this, where their memory or limit is unknown."""
+"""MiB. Hosts and groups of unknown memory or limit have at least this."""
 
 
 @frozen
 class Evidence:
     """Everything that is known about one death.
 
-    `is_before_limits` says that the program has a Go version without GOMEMLIMIT, `new_run_s` how
-    long a log runs that may be of the container that was started after the kill, and `is_new_run`
-    that it is.
+    `is_before_limits` says that the program has a Go version without GOMEMLIMIT. `new_run_s` is the
+    length of a log that may come from the container started after the kill, and `is_new_run` says
+    that it does.
     """
 
     death: Death
@@ -124,15 +122,15 @@ class Evidence:
 
     @property
     def is_small(self) -> bool:
-        """Whether other programs had most of the memory of a host that ran short of it."""
+        """Whether other programs had most of the memory of a host that ran short."""
         return (self.memory.host_share or 1.0) < MOST_OF_ALL
 
     @property
     def is_small_part(self) -> bool:
-        """Whether a process had so little of its limit that something else has the rest."""
+        """Whether a process had so little of its limit that something else filled it."""
         least = _LEAST_MIB.get(self.death.scope or "", 0.0)
         limit, own = self.limit.limit_mib or least, self.memory.resident_mib or 0.0
         if self.limit.limit_mib is None and self.death.scope == "memcg":
-            # The kernel frees pages of files before it kills.
+            # The kernel frees file pages before it kills.
             own = min(own, (self.death.anon_rss_bytes or 0) / MIB)
         return limit >= LEAST_LIMIT_MIB and 0 < own < MOST_OF_ALL * limit

@@ -1,4 +1,4 @@
-"""What the control group that reached its limit had, as the kernel counted it at the kill."""
+"""The memory of the control group that reached its limit, as the kernel counted it."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from gctrace_analyzer.analysis.settings.known import Settings
 
 _NO_HEAP_MIB = 1.0
-"""MiB of anonymous memory. The runtime of a Go program alone has more."""
+"""MiB of anonymous memory. The runtime of a Go program alone needs more."""
 
 _IN_MEMORY = "files in memory (tmpfs, /dev/shm, an emptyDir with medium Memory)"
 _WRITTEN = "page cache, most likely files that were just written"
@@ -52,11 +52,11 @@ _ACTIONS = {
     _OTHERS: "Find out which other processes of the group have {}: sidecars, children and "
     "commands run in it count against the limit as well, and GOMEMLIMIT does not change them.",
 }
-"""What to do about the part of a group's memory that is the largest, next to its victim's."""
+"""What to do about the largest part of a group's memory outside its victim."""
 
 
 def of_others(facts: Evidence) -> dict[str, float]:
-    """Returns the notable parts (MiB) of the group's memory that its victim did not have."""
+    """Returns the notable parts (MiB) of the group's memory outside its victim."""
     death = facts.death
     shared, own = death.group_shmem_bytes or 0, death.anon_rss_bytes
     whole = death.usage_bytes or death.limit_bytes or death.group_anon_bytes or 0
@@ -74,7 +74,7 @@ def of_others(facts: Evidence) -> dict[str, float]:
 
 
 def counted(facts: Evidence) -> str | None:
-    """Returns what the memory of the group was, if much of it was not its victim's."""
+    """Returns what the group's memory was, if much of it was outside its victim."""
     anonymous = facts.death.group_anon_bytes
     if anonymous is None or not (parts := of_others(facts)):
         return None
@@ -94,7 +94,7 @@ def counted(facts: Evidence) -> str | None:
 
 
 def _what(what: str, facts: Evidence) -> str:
-    """Returns what a part of the memory was; of page cache, how much was not on disk yet."""
+    """Returns what a part of the memory was; for page cache, how much was not on disk yet."""
     dirty, cached = facts.death.group_dirty_bytes, facts.death.group_file_bytes or 0
     if what != _WRITTEN or dirty is None:
         return what
@@ -104,14 +104,14 @@ def _what(what: str, facts: Evidence) -> str:
 
 
 def has_no_heap(facts: Evidence) -> bool:
-    """Returns whether what was killed had less memory than any heap of Go needs."""
+    """Returns whether the killed process had less memory than any Go heap needs."""
     anonymous, death = facts.death.anon_rss_bytes, facts.death
     is_sized = anonymous is not None and death.killer == "kernel" and not death.by_runtime
     return is_sized and (anonymous or 0) < _NO_HEAP_MIB * MIB and not facts.memory.swapped_mib
 
 
 def find_rest(facts: Evidence) -> str:
-    """Returns where the memory of the group or host may be that its victim did not have."""
+    """Returns where the memory of the group or host outside the victim may be."""
     limit, own = facts.limit.limit_mib, facts.memory.resident_mib or 0.0
     largest = facts.memory.largest
     if not limit:
@@ -137,7 +137,7 @@ def find_rest(facts: Evidence) -> str:
 
 
 def on_host(facts: Evidence) -> str:
-    """Returns what to do about the programs that have most of a host's memory."""
+    """Returns what to do about the programs that hold most of a host's memory."""
     if facts.memory.largest is None:
         return FIND_LARGEST
     name, size_mib = facts.memory.largest
@@ -145,9 +145,9 @@ def on_host(facts: Evidence) -> str:
 
 
 def may_be_child(death: Death) -> bool:
-    """Returns whether another program was killed than the one that a unit is named after.
+    """Returns whether another program was killed than the one a unit is named after.
 
-    The names of containers are often not those of their programs.
+    Containers often have other names than their programs.
     """
     unit = death.unit or ""
     is_other = unit.endswith(".service") and agree([death.comm], [unit]) is False
@@ -155,7 +155,7 @@ def may_be_child(death: Death) -> bool:
 
 
 def next_to_given(facts: Evidence, settings: Settings) -> Iterator[str]:
-    """Yields what a kill means next to the GOMEMLIMIT and GOGC that the program ran with.
+    """Yields what a kill means, given the program's GOMEMLIMIT and GOGC.
 
     Args:
         facts: what is known about the death.
@@ -196,7 +196,7 @@ def either(took: str, death: Death) -> str:
     """Returns why a program with a GOMEMLIMIT below its limit may have been killed.
 
     Args:
-        took: what memory that Go does not count took, if it was that.
+        took: what used the memory that Go does not count, if that is the reason.
         death: the death.
     """
     begin = "If it was its limit, either" if death.may_be_of_host else "Either"
@@ -207,9 +207,9 @@ def either(took: str, death: Death) -> str:
 
 
 def is_low(facts: Evidence, settings: Settings) -> bool:
-    """Returns whether GOMEMLIMIT was far enough below the limit, or less than the program had.
+    """Returns whether GOMEMLIMIT was well below the limit, or below the program's memory.
 
-    A GOMEMLIMIT that is too near to the limit explains the kill.
+    A GOMEMLIMIT too close to the limit explains the kill.
     """
     given, limit = settings.value("memory_limit_mib"), facts.limit.limit_mib
     if given is None:
@@ -220,20 +220,20 @@ def is_low(facts: Evidence, settings: Settings) -> bool:
 
 
 def is_own(facts: Evidence, settings: Settings) -> bool:
-    """Returns whether a program may have had more than its GOMEMLIMIT."""
+    """Returns whether a program may have exceeded its GOMEMLIMIT."""
     had = facts.memory.resident_mib
     return had is None or had > (settings.value("memory_limit_mib") or 0.0)
 
 
 def _is_too_much(facts: Evidence, settings: Settings) -> bool:
-    """Returns whether GOMEMLIMIT and what a child had are together more than their limit."""
+    """Returns whether GOMEMLIMIT and the memory of a child together exceed their limit."""
     given, limit = settings.value("memory_limit_mib"), facts.limit.limit_mib
     had = facts.memory.resident_mib or 0.0
     return given is not None and limit is not None and given + had > limit
 
 
 def shared_with(facts: Evidence, settings: Settings) -> str | None:
-    """Returns what leaves room to a child of a Go program with GOMEMLIMIT; None if it has it."""
+    """Returns how to leave room for a child of a Go program; None if GOMEMLIMIT leaves it."""
     if not _is_too_much(facts, settings):
         return None
     victim, limit = facts.death.victim, facts.limit.limit_mib or 0.0
@@ -253,7 +253,7 @@ def shared_with(facts: Evidence, settings: Settings) -> str | None:
 
 
 def not_of_go(facts: Evidence, settings: Settings, with_go: str | None) -> Iterator[str]:
-    """Yields what to do about a program that is not Go; a Go program also runs in `with_go`."""
+    """Yields what to do about a program other than Go; a Go program also runs in `with_go`."""
     victim = facts.death.victim
     if (shares := shared_with(facts, settings)) is not None:
         yield shares
@@ -265,21 +265,20 @@ def not_of_go(facts: Evidence, settings: Settings, with_go: str | None) -> Itera
     elif facts.is_small_part:
         yield find_rest(facts)
     elif facts.death.scope == "global" and facts.memory.resident_mib is None:
-        # Nothing shows that it had much of the memory.
+        # Nothing shows that the Go program had much of the memory.
         yield on_host(facts)
     else:
         yield f"Limit the memory of {victim} by its own settings, or give it more memory."
 
 
 SMALL_MIB = 64.0
-"""MiB. What has less is mostly the code of a program, and seldom what filled a limit."""
+"""MiB. A smaller process is mostly program code, and seldom filled a limit."""
 
 
 def gomemlimit(facts: Evidence, settings: Settings) -> str | None:
-    """Returns the GOMEMLIMIT that would have acted, and what it is a share of; None if none would.
+    """Returns the GOMEMLIMIT that would have helped, and the size that it is a share of; or None.
 
-    That is below the limit that was reached, less all that is known not to be Go's, and below what
-    Go had at most.
+    It is below the limit minus all memory known not to be Go's, and below the most that Go had.
     """
     death, memory, limit = facts.death, facts.memory, facts.limit.limit_mib
     swapped, outside = memory.swapped_mib or 0.0, float(settings.value("off_heap_mib") or 0.0)
@@ -304,7 +303,7 @@ def gomemlimit(facts: Evidence, settings: Settings) -> str | None:
 
 
 def not_of_victim(facts: Evidence) -> dict[str, float]:
-    """Returns the notable parts (MiB) of the memory under a limit that no heap of its victim is."""
+    """Returns the notable parts (MiB) under a limit that are not the victim's heap."""
     death, limit = facts.death, facts.limit.limit_mib or 0.0
     sizes = {
         "other processes under it": facts.memory.others_mib or 0.0,
@@ -318,11 +317,11 @@ def not_of_victim(facts: Evidence) -> dict[str, float]:
 
 
 _LITTLE = 0.01
-"""Share of a limit that is left out of a sum."""
+"""Share of a limit. Smaller parts are left out of a sum."""
 
 
 def below_size(facts: Evidence, settings: Settings, if_go: str) -> str | None:
-    """Returns a GOMEMLIMIT below what a program had, of which Go's part may be unknown."""
+    """Returns a GOMEMLIMIT below the size of a program whose Go memory may be unknown."""
     room = gomemlimit(facts, settings)
     if room is None:
         return None

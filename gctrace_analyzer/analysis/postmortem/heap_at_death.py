@@ -1,8 +1,7 @@
-"""How much of the memory at a death can have been Go heap: the sum before any sentence.
+"""How much of the memory at a death can have been Go heap: the figures before any sentence.
 
-The last cycle says how large the heap was; what can have been allocated since then is bounded by
-the goal of the next cycle, which did not end, and by the allocation rate. What is left of the
-resident memory is not heap, whatever it is.
+The last cycle shows the size of the heap. The goal of the next cycle, which did not end, and the
+allocation rate bound what was allocated since then. The rest of the resident memory is not heap.
 """
 
 from __future__ import annotations
@@ -19,7 +18,7 @@ MAX_OVERSHOOT = 1.1
 """Times the heap goal. Assists keep the heap of a cycle below it (maxOvershoot, mgcpacer.go)."""
 
 NOTABLE = 0.1
-"""Share of the memory. Less outside the heap is what every program has: code, spans, fragments."""
+"""Share of the memory. Every program has less outside the heap: code, spans, fragments."""
 
 TIMESTAMP_S = 1.0
 """Seconds. Timestamps may be truncated to seconds."""
@@ -30,17 +29,16 @@ class HeapAtDeath:
     """Bounds of the Go heap and of the rest at a death, in MiB; None where unknown.
 
     Attributes:
-        total_mib: the memory that is divided: what was resident, or all of the limit that was
-            reached if the size of the process is unknown.
-        ceiling_mib: the limit that was reached, or without one the same.
+        total_mib: the memory to divide: the resident memory or, if unknown, the whole limit.
+        ceiling_mib: the limit that was reached; without a limit, `total_mib`.
         live_mib: the live heap after the last cycle.
         go_heap_mib: the least that was heap.
         go_heap_most_mib: the most that can have been heap.
-        beside_mib: what of the limit that was reached the process did not have.
+        beside_mib: the part of the limit that the process did not use.
         go_other_mib: stacks and other memory of the runtime; 0 if unknown.
-        most_is: what the most follows from: `rate`, `goal` or `total`.
-        rate_mib_per_s: the allocation rate that was reckoned with.
-        since_s: the time since the last cycle, with what timestamps hide.
+        most_is: the source of `go_heap_most_mib`: `rate`, `goal` or `total`.
+        rate_mib_per_s: the allocation rate used.
+        since_s: the longest time since the last cycle that the timestamps allow.
     """
 
     total_mib: float | None = None
@@ -60,7 +58,7 @@ class HeapAtDeath:
         return least_limit(self.live_mib or 0.0, self.go_other_mib)
 
     def if_little_room(self, gomemlimit: float, limit: float) -> str:
-        """Returns what GOMEMLIMIT near the live heap costs, and which limits avoid that."""
+        """Returns what a GOMEMLIMIT close to the live heap costs, and which limits avoid that."""
         roomy = roomy_limit(self.least_limit_mib)
         return (
             " That leaves the live heap little room, so GC runs often: to avoid that, raise "
@@ -70,17 +68,17 @@ class HeapAtDeath:
 
     @property
     def off_heap_mib(self) -> float | None:
-        """The least that was neither heap nor other memory of the runtime."""
+        """The least memory that was neither heap nor other runtime memory."""
         return None if self.parts is None else self.parts[2][0]
 
     @property
     def off_heap_most_mib(self) -> float | None:
-        """The most that can have been neither."""
+        """The most memory that was neither heap nor other runtime memory."""
         return None if self.parts is None else self.parts[2][1]
 
     @property
     def parts(self) -> tuple[float, tuple[float, float], tuple[float, float]] | None:
-        """The total, and the ranges of the heap and of what was outside it; None if unknown."""
+        """The total, and the ranges inside and outside the heap; None if unknown."""
         total, least, most = self.total_mib, self.go_heap_mib, self.go_heap_most_mib
         if total is None or least is None or most is None:
             return None
@@ -89,12 +87,12 @@ class HeapAtDeath:
 
     @property
     def go_most_mib(self) -> float:
-        """The most that GOMEMLIMIT counts."""
+        """The most memory that GOMEMLIMIT counts."""
         return (self.go_heap_most_mib or 0.0) + self.go_other_mib
 
     @property
     def go_least_mib(self) -> float:
-        """The least that GOMEMLIMIT counts."""
+        """The least memory that GOMEMLIMIT counts."""
         return (self.go_heap_mib or 0.0) + self.go_other_mib
 
     @property
@@ -105,7 +103,7 @@ class HeapAtDeath:
 
     @property
     def is_mostly_outside(self) -> bool:
-        """Whether more was certainly outside of Go's memory than can have been in it."""
+        """Whether more memory was certainly outside Go than can have been inside."""
         return (self.off_heap_mib or 0.0) + self.beside_mib > self.go_most_mib
 
     @property
@@ -115,18 +113,18 @@ class HeapAtDeath:
 
     @property
     def outside_most_mib(self) -> float:
-        """The most of the limit that GOMEMLIMIT does not count."""
+        """The most memory under the limit that GOMEMLIMIT does not count."""
         return (self.off_heap_most_mib or 0.0) + self.beside_mib
 
     @property
     def needed_mib(self) -> float:
-        """The least that would have been left if GC had freed all that was not live."""
+        """The least memory that would have remained after GC freed everything not live."""
         kept = (self.live_mib or 0.0) + self.go_other_mib
         return kept + (self.off_heap_mib or 0.0) + self.beside_mib
 
 
 def heap_at_death(facts: Evidence) -> HeapAtDeath:
-    """Returns what of the memory at a death can have been Go heap."""
+    """Returns how much of the memory at a death can have been Go heap."""
     minute, live = facts.minute, facts.minute.live_mib
     total, limit, beside = facts.memory.resident_mib, facts.limit.limit_mib, 0.0
     if facts.death.scope == "memcg" and limit is not None and not facts.death.not_before_at:
@@ -140,7 +138,7 @@ def heap_at_death(facts: Evidence) -> HeapAtDeath:
     allocated = None if rate is None or since is None else rate * max(since, 0.0)
     least, bounds = _least(minute, live), _bounds(minute, live, allocated)
     if total is not None:
-        # A live heap that is larger has parts that were never written, such as a ballast.
+        # A larger live heap has parts that were never written, such as a ballast.
         least = 0.0 if live > total else min(least, total)
         bounds["total"] = max(total - other, least)
     most_is = min(bounds, key=lambda name: bounds[name]) if bounds else "total"
@@ -151,10 +149,10 @@ def heap_at_death(facts: Evidence) -> HeapAtDeath:
 
 
 def _least(minute: LastMinute, live: float) -> float:
-    """Returns what the heap held at least.
+    """Returns the smallest possible heap.
 
-    What a cycle freed stays resident up to the heap goal, as the scavenger keeps what the heap
-    needs next (retainExtraPercent, mgcscavenge.go), unless a memory limit asks for it.
+    Freed memory stays resident up to the heap goal, because the scavenger keeps what the heap needs
+    next (retainExtraPercent, mgcscavenge.go), unless a memory limit requires it.
     """
     kept = minute.heap_end_mib
     if kept is None or minute.limited or minute.next_goal_mib is None:
@@ -163,7 +161,7 @@ def _least(minute: LastMinute, live: float) -> float:
 
 
 def _bounds(minute: LastMinute, live: float, allocated: float | None) -> dict[str, float]:
-    """Returns the largest heap that its goal and the allocation rate allow for."""
+    """Returns the largest heap that the goal and the allocation rate allow."""
     bounds: dict[str, float] = {}
     end, goal = max(minute.heap_end_mib or live, live), minute.next_goal_mib
     # Freed memory stays resident for a while.
@@ -178,7 +176,7 @@ def _bounds(minute: LastMinute, live: float, allocated: float | None) -> dict[st
 
 
 def _hidden_s(facts: Evidence) -> float:
-    """Returns what the time of a kill in whole seconds hides."""
+    """Returns the seconds that a kill time in whole seconds hides."""
     at = facts.death.logged_at
     in_whole = facts.death.monotonic_s is None and (at is None or not at.microsecond)
     return TIMESTAMP_S if in_whole else 0.0

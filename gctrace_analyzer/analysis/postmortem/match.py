@@ -1,10 +1,10 @@
 """Matches a kill to the process in the log that was killed.
 
-What both records have in common decides, the most certain first: process id, unit, container,
-pod, name, the name of the log's file, and last that only one process ended within a minute before
-the kill, unless its names are those of another program. Docker's journald driver logs the process
-id of dockerd, and process ids inside a container differ from those of the kernel, so these two
-kinds of process ids never match.
+Common facts decide, the most certain first: process id, unit, container, pod, name, and the name of
+the log's file. If none is known, it is the only process that ended within a minute before the kill,
+unless it has the names of another program. Docker's journald driver logs the process id of dockerd,
+and process ids inside a container differ from those of the kernel, so these two kinds of process
+ids never match.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ _NAMES_ALONE = ("comm", "file name")
 
 @frozen
 class Match:
-    """The process that was killed; `match_by` names what agrees, the most certain first."""
+    """The process that was killed; `match_by` lists what agrees, the most certain first."""
 
     process: int
     match_by: tuple[str, ...]
@@ -65,7 +65,7 @@ def match_process(
     Args:
         kill: the kill.
         processes: `schema.PROCESSES`.
-        containers: rows of `schema.CONTAINER_STATES`: a process of another one is not it.
+        containers: rows of `schema.CONTAINER_STATES`, to exclude processes of other containers.
     """
     matches: list[tuple[tuple[str, ...], Row]] = []
     rows = [row for row in processes.to_dicts() if not of_neighbour(kill, row, containers)]
@@ -94,9 +94,9 @@ def _rank(agrees: tuple[str, ...]) -> tuple[int, int]:
 
 
 def _of_one_log(kill: Death, rows: list[Row]) -> list[Row]:
-    """Returns the processes of the one log that can be that of a kill; empty if several can.
+    """Returns the processes of the only log that can belong to a kill; empty if several can.
 
-    Replicas have one name: which of them was killed, only the end of their logs shows.
+    Replicas share a name, so only the end of a log shows which of them was killed.
     """
     files = [(row, str(row["source"])) for row in rows]
     of_pod = [row for row, file in files if kill.pod and carry([file], kill.pod)]
@@ -108,29 +108,29 @@ def _of_one_log(kill: Death, rows: list[Row]) -> list[Row]:
 
 
 def is_previous(match: Match, processes: pl.DataFrame) -> bool:
-    """Returns whether a log is, by its file's name, what `kubectl logs --previous` printed."""
+    """Returns whether the file name shows that `kubectl logs --previous` printed the log."""
     own = processes.filter(process=match.process)["source"].cast(pl.String)
     return "previous" in str(own[0]).lower()
 
 
 def is_of(kill: Death, process: Row) -> bool | None:
-    """Returns whether a process is of the program that was killed; None if no name shows it."""
+    """Returns whether a process belongs to the killed program; None if no name shows it."""
     if kill.is_below or is_not_go(kill.comm):
         return False
     return agree(of_process(process, kill.source), _names_of(kill), (kill.host,))
 
 
 def is_of_another(kill: Death, row: Row) -> bool:
-    """Returns whether a record is of another pod or container than the one that was killed."""
+    """Returns whether a record belongs to another pod or container than the killed one."""
     pairs = ((getattr(kill, name), row.get(name)) for name in ("pod", "container", "name"))
     return any(mine and its and mine != its for mine, its in pairs)
 
 
 def of_neighbour(kill: Death, process: Row, containers: Iterable[Row]) -> Row | None:
-    """Returns the other container that a process runs in rather than in the one that was killed.
+    """Returns the container of a process if it is not the one that was killed.
 
-    The name of a file may carry the whole name of a pod or container, or more of it. If it shows
-    nothing, a log with GC cycles is of a container that has gctrace on, and not of a sidecar.
+    A file name may contain all or part of the name of a pod or container. If it does not, a log
+    with GC cycles belongs to a container with gctrace, not to a sidecar.
     """
     names = [name for name in of_process(process, kill.source) if name]
 
@@ -156,9 +156,9 @@ def match_all(
 ) -> list[Match | None]:
     """Returns the process of each kill.
 
-    A process dies once: of several kills that may be its own, only those that are nearest to its
-    end are. If nothing but its time, or its being the only one, connects it with the kills of
-    several victims, or at several times, it is the process of none of them.
+    A process dies once: of several possible kills, only the nearest to its end counts. If only the
+    time connects a process with kills of several victims or at several times, or only the lack of
+    other processes, it belongs to none of them.
     """
     rows = [] if containers is None else containers.to_dicts()
     matches = [match_process(kill, processes, rows) for kill in kills]
@@ -170,7 +170,7 @@ def match_all(
     for process, numbers in by_process.items():
         victims = {_victim(kills[number]) for number in numbers}
         times = {number: at for number in numbers if (at := kills[number].logged_at)}
-        # It went on after all those that came before its end.
+        # The process continued after all kills before its end.
         first = min(times.values(), default=None)
         far = {number for number, at in times.items() if first and at > first + NEAR}
         unclear = len(victims) > 1 or (far and ends[process] is None)
@@ -184,7 +184,7 @@ def match_all(
 def by_place(
     kill: Death, match: Match | None, processes: pl.DataFrame, cycles: pl.DataFrame
 ) -> Match | None:
-    """Returns the match of a kill; where no time or name decides, its line among the cycles."""
+    """Returns the match of a kill; if time and name do not decide, by its place among cycles."""
     is_low = match is not None and match.confidence == "low"
     named = None if is_low else match
     is_dated = kill.logged_at is not None and not kill.logged_in
@@ -201,7 +201,7 @@ def by_place(
         return replace(named, process=before[-1]) if len(before) else named
     if own.is_empty() or before.is_empty():
         return match if own.is_empty() or kill.logged_at else None
-    # What the kernel or systemd reports may have happened to any program.
+    # A report by the kernel or systemd may be about any program.
     is_reported = kill.logged_in or not (kill.killer or kill.unit)
     is_at_end = match and match.process == before[-1] and is_reported
     if kill.victim and not is_at_end:
@@ -210,13 +210,13 @@ def by_place(
 
 
 def _victim(kill: Death) -> object:
-    """Returns what identifies a victim, as far as it is known."""
+    """Returns the known identity of a victim."""
     names = ("container_id", "name", "unit", "pid", "comm")
     return next(((name, value) for name in names if (value := getattr(kill, name))), None)
 
 
 def listed_tasks(tasks: pl.DataFrame, source: object, line_no: int | None) -> pl.DataFrame:
-    """Returns the rows of `oom_tasks` that the kernel listed with the kill on a line."""
+    """Returns the rows of `oom_tasks` that the kernel listed with the kill on this line."""
     same_line = pl.col("kill_line_no") == (line_no or -1)
     return tasks.filter(same_line & (pl.col("source").cast(pl.String) == str(source)))
 
@@ -250,35 +250,35 @@ def _agreeing(kill: Death, row: Row) -> list[str]:
 
 
 def shared_place(kill: Death, processes: pl.DataFrame) -> str | None:
-    """Returns what a kill and a process in the log are both in: a unit, container or pod."""
+    """Returns the unit, container or pod that a kill and a process share."""
     common = {fact for row in processes.to_dicts() for fact in _agreeing(kill, row)}
     return next((place for place in ("unit", "container", "pod") if place in common), None)
 
 
 def task_name(name: str) -> str:
-    """Returns what the kernel calls a process of a program with this name."""
+    """Returns the kernel's name for a process of a program with this name."""
     return name.encode()[:_COMM_BYTES].decode(errors="ignore")
 
 
 def _latest(kill: Death) -> datetime | None:
-    """Returns when the killed process was alive for certain, and soon died."""
+    """Returns when the killed process was certainly alive, shortly before its death."""
     return kill.not_before_at or kill.logged_at
 
 
 def _started_later(kill: Death, row: Row) -> bool:
-    """Returns True if the process started after the kill."""
+    """Returns whether the process started after the kill."""
     at, started = _latest(kill), row["started_at"]
     return bool(at and started and started > at + timedelta(seconds=1))
 
 
 def outlived(kill: Death, row: Row) -> bool:
-    """Returns whether the process was scraped, or ended a cycle, after the kill."""
+    """Returns whether the process was scraped or ended a cycle after the kill."""
     ended, killed = row["ended_at"], kill.logged_at
     if not ended or not killed:
         return False
     if kill.not_before_at:
         return bool(ended >= killed)
-    # Of a time in whole seconds, that of another clock hides up to one of them.
+    # A time in whole seconds may hide up to one second on another clock.
     hidden_s = 1 if str(row["source"]) == kill.source or killed.microsecond else 2
     return bool(ended - killed >= timedelta(seconds=hidden_s))
 
@@ -292,7 +292,7 @@ def _near(kill: Death, rows: Iterable[Row]) -> list[Row]:
 
 
 def _only_recent_process(kill: Death, rows: Sequence[Row]) -> Match | None:
-    """Returns the process that ended shortly before the kill, if there is only one."""
+    """Returns the only process that ended shortly before the kill; None if there are others."""
     at = _latest(kill)
     if len(rows) == 1 and (at is None or rows[0]["ended_at"] is None):
         return Match(rows[0]["process"], ("only program",), "low")

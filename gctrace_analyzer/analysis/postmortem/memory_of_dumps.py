@@ -29,17 +29,15 @@ _IDENTITY = ("source", "host", *_NAMES)
 class Memory(Plain):
     """The dumps of one program: sizes in MiB, from the last dump unless named `_max` or `_first`.
 
-    `held` is the heap that was obtained from the OS and not returned; None if the dumps do not
-    say what was returned. `needed` is what the
-    program keeps: its buffer pool if the dumps have one, otherwise the heap in use, or if that is
-    unknown the heap allocated; `needed_is` says which.
-    `spare_mib` is the idle heap that was not returned, without what the program allocates until
-    the heap goal: right after a cycle that is half of the goal under GOGC=100. `fragmentation_mib`
-    is what is free inside spans, without that too.
-    `outside_mib` is what is resident beyond what Go holds, and `outside_first_mib` the most of that
-    in the first half of the dumps; None of fewer than four dumps.
-    `num_gc` is the largest: a restart counts from 0. `resolution_mib` is the unit of the last
-    printed digit. Without `dumps`, the sizes are of the
+    `held` is the heap that was obtained from the OS and not returned; None if the dumps do not say
+    what was returned. `needed` is what the program keeps: its buffer pool if the dumps have one,
+    otherwise the heap in use or, if that is unknown, the allocated heap; `needed_is` says which.
+    `spare_mib` is the idle heap that was not returned, without what the program allocates until the
+    heap goal: right after a cycle that is half of the goal under GOGC=100. `fragmentation_mib` is
+    the free memory inside spans, also without that part. `outside_mib` is the resident memory that
+    Go does not hold, and `outside_first_mib` its maximum in the first half of the dumps; None for
+    fewer than four dumps. `num_gc` is the largest value, because a restart counts from 0.
+    `resolution_mib` is the unit of the last printed digit. Without `dumps`, the sizes come from the
     last line of the scavenger.
     """
 
@@ -76,18 +74,17 @@ class Memory(Plain):
 
     @property
     def is_of_scavenger(self) -> bool:
-        """Whether the sizes are of a line of the scavenger."""
+        """Whether the sizes come from a line of the scavenger."""
         return self.dumps == 0
 
     @property
     def in_use_max_mib(self) -> float | None:
-        """What is in use at most, in MiB; None if only the allocated heap is known."""
+        """The maximum in use, in MiB; None if only the allocated heap is known."""
         return None if self.needed_is == HEAP_ALLOCATED else self.needed_max_mib
 
 
 HELD_TIMES = 1.5
-"""Held heap divided by needed heap. If a program holds 1.5 times what it needs, that is worth
-a sentence."""
+"""Ratio of held to needed heap. A program that holds this much more than it needs is reported."""
 
 MIN_IDLE_MIB = 64.0
 """MiB. Less idle memory is not worth returning."""
@@ -99,7 +96,7 @@ POOR_HITS = 0.5
 """Share of the freed buffers. If fewer are reused, the pool does not work."""
 
 _FEWEST = 4
-"""Dumps. Of fewer, the halves hardly show whether a size grows."""
+"""Dumps. With fewer, their halves hardly show whether a size grows."""
 
 FEW_MAKES = 20
 """Buffers. Fewer are not worth a pool."""
@@ -109,7 +106,7 @@ def programs(memstats: pl.DataFrame) -> list[pl.DataFrame]:
     """Returns the dumps of each program, in the order of their first dumps."""
     if memstats.is_empty():
         return []
-    # Several files of one process, such as one dump of expvar each, are of one program.
+    # Several files of one process, such as one dump of expvar each, belong to one program.
     first = pl.col("source").first().over("process")
     first = pl.when(pl.col("process").is_null()).then("source").otherwise(first)
     return [
@@ -139,7 +136,7 @@ def _memory(part: pl.DataFrame) -> Memory:
     heap_sys, released, idle, in_use = (
         mib(f"heap_{name}_bytes") for name in ("sys", "released", "idle", "inuse")
     )
-    # HeapSys is HeapIdle + HeapInuse: two of them give the third.
+    # HeapSys is HeapIdle + HeapInuse: two values give the third, unless they contradict each other.
     heap_sys = heap_sys.fill_null(idle + in_use)
     # Values that contradict each other do not.
     idle, in_use = (
@@ -196,15 +193,15 @@ def _memory(part: pl.DataFrame) -> Memory:
 
 
 def _room(goal: pl.Series, alloc: pl.Series) -> pl.Series:
-    """Returns what the heap still allocates until its goal, of which free slots take a part.
+    """Returns how much the heap still allocates before its goal; part of that goes into free slots.
 
-    Right after a cycle they are what it swept. Without a goal it may be as much as there is.
+    Right after a cycle, the free slots are the swept ones. Without a goal, all of them may be used.
     """
     return _at_least_0(goal - alloc).fill_null(alloc)
 
 
 def _outside(part: pl.DataFrame) -> tuple[float | None, float | None]:
-    """Returns the most outside Go in the first half of the dumps, and the last, in MiB."""
+    """Returns the memory outside Go in MiB: the most in the first half, and the last."""
     sizes = outside_go(part).clip(0) / MIB
     if len(sizes) < _FEWEST:
         return None, None
@@ -236,7 +233,7 @@ def _difference(values: pl.Series) -> int | None:
 
 
 def _hits(part: pl.DataFrame) -> float | None:
-    """Returns the share of freed buffers that were reused instead of a new one."""
+    """Returns the share of buffers that were reused after being freed."""
     made, freed = _difference(part["makes"]), _difference(part["frees"])
     if made is None or not freed:
         return None
@@ -273,11 +270,11 @@ def _advice(memory: Memory) -> Iterator[str]:
 
 
 def _idle(memory: Memory) -> Iterator[str]:
-    """Yields how much of the heap is idle without need and was not returned, if it is much."""
+    """Yields how much of the heap is idle without need and was not returned, if it is large."""
     idle, needed = memory.idle_unreleased_mib or 0.0, memory.needed_mib or 0.0
     held, spare, beyond = memory.held_max_mib or needed + idle, memory.spare_mib, ""
     if spare is None:
-        # Under GOGC=100, the heap may need as much again until its goal.
+        # Under GOGC=100, the heap may need the same amount again before its goal.
         spare = idle - needed
     else:
         idle, beyond = spare, ", more than the heap needs until its goal,"

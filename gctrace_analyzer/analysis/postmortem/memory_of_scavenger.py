@@ -1,4 +1,4 @@
-"""What the last line of the scavenger shows of the heap: what is idle, kept and returned."""
+"""The heap in the last line of the scavenger: idle, kept and returned memory."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def last_scavenge(tables: Mapping[str, pl.DataFrame]) -> Row | None:
-    """Returns the last line with the memory that is returned in all; None without one."""
+    """Returns the last line with the total of returned memory; None without one."""
     known = tables["scavenges"].drop_nulls("released_total_kib")
     return None if known.is_empty() else known.row(-1, named=True)
 
@@ -26,7 +26,7 @@ def calls_of_free_os_memory(scavenges: pl.DataFrame) -> dict[int | None, int]:
     Nothing else forces the scavenger, whose lines have the number -1 up to Go 1.12.
     """
     if scavenges.is_empty():
-        return {}  # as of most logs
+        return {}  # The case of most logs.
     is_call = pl.col("forced").fill_null(value=False) | pl.col("scavenge_num").eq_missing(-1)
     # There is another line for each call that returned memory.
     calls = scavenges.drop_nulls("released_total_kib").filter(is_call)
@@ -34,18 +34,18 @@ def calls_of_free_os_memory(scavenges: pl.DataFrame) -> dict[int | None, int]:
 
 
 def idle_kept_mib(scavenge: Row) -> float:
-    """Returns the idle memory that is not returned, in MiB, of a line with all sizes."""
+    """Returns the idle memory in MiB that is not returned, from a line with all sizes."""
     kept: float = scavenge["idle_mib"] - scavenge["released_total_kib"] / 1024
     return max(0.0, kept)
 
 
 def memory_of_scavenger(tables: Mapping[str, pl.DataFrame]) -> tuple[Memory, ...]:
-    """Returns what the last line shows, as a dump does; none if it or its cycles are missing.
+    """Returns the last line as a dump would show it; none if the line or its cycles are missing.
 
     A cycle next to the line bounds the heap in use: at least what it marked as live, at most its
-    goal, or its end if that is higher, because the next cycle starts below that. Up to
-    Go 1.13 the line has the sizes. Later it has the share in use of what is kept, truncated to
-    whole percent: the live heap then gives lower bounds.
+    goal, or its end if that is higher, because the next cycle starts below that. Up to Go 1.13 the
+    line has the sizes. Later lines have only the used share of the kept memory, truncated to whole
+    per cent: the live heap then gives lower bounds.
 
     Source: scavenge of runtime/mheap.go (go1.13), printScavTrace of runtime/mgcscavenge.go.
     """

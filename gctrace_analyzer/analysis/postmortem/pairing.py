@@ -1,8 +1,8 @@
-"""Decides which kill by the kernel a report of systemd or a container engine is about.
+"""Decides which kill by the kernel a report of systemd or a container engine means.
 
-A cgroup in the kernel's messages names the unit or container. Without it, what agrees decides:
-the name of the process with that of the unit or container, and otherwise the time, because what
-systemd and container engines report as an OOM kill is always a kill by the kernel.
+A cgroup in the kernel's messages names the unit or container. Without a cgroup, the name of the
+process is compared with that of the unit or container, and otherwise the time: every OOM kill that
+systemd or a container engine reports is a kill by the kernel.
 """
 
 from __future__ import annotations
@@ -27,29 +27,29 @@ if TYPE_CHECKING:
     _Clock = Callable[[Death], float | None]
 
 EARLY_S = 1.0
-"""Seconds. Timestamps may be truncated, so a report may seem to precede the kill."""
+"""Seconds. Truncated timestamps may make a report seem to precede the kill."""
 
 LATE_S = 10.0
 """Seconds after a kill. systemd and container engines report it within a second, or a few if the
 memory of a large process takes long to free."""
 
 _EVERY = ""
-"""Stands for all hosts."""
+"""A key that means all hosts."""
 
 MOST_COMPARED = 64
-"""Kills without a clock in common with a report that are compared with it."""
+"""Kills to compare with a report if they share no clock."""
 
 _PLACES = ("unit", "cgroup", "container_id", "pod_uid", "pod", "container")
-"""If one of these is known of a kill, another unit or container cannot mean it."""
+"""If a kill has one of these, a report on another unit or container cannot mean it."""
 
 _BY_KERNEL = ("unit", "container_id", "pod_uid")
-"""What the kernel and a report both may name: it does not know the names of pods."""
+"""Names that both the kernel and a report may have: the kernel does not know the names of pods."""
 
 _NAMES = ("unit", "name", "container", "container_id")
-"""What a report may name a program by. systemd does not know the names of pods either."""
+"""Names that a report may use for a program. systemd does not know the names of pods either."""
 
 _OF_PROCESSES = ("kernel", *THRESHOLD_KILLERS)
-"""Killers that name the process, and are not those who report the end of its container."""
+"""Killers that name the process, and do not report the end of its container."""
 
 _FACTS = (
     "logged_at", "printed_at", "started_at", "monotonic_s", "host", "unit", "name", "container",
@@ -61,7 +61,7 @@ _FACTS = (
 def without_kill(kills: list[Death], reports: list[Death]) -> list[Death]:
     """Returns the reports of deaths that no recorded kill explains.
 
-    The kills that explain the others are completed with what those know.
+    Kills that explain a report are completed with its details.
     """
     by_unit: dict[str, list[int]] = {}
     unknown: list[int] = []
@@ -73,8 +73,8 @@ def without_kill(kills: list[Death], reports: list[Death]) -> list[Death]:
         if kill.killer == "kernel" and not _has_any(kill, _PLACES):
             unknown.append(number)
     of_units = {unit: Kills(kills, numbers) for unit, numbers in by_unit.items()}
-    # Both report the same kills: the larger number counts. What is left after comparing the
-    # times belongs together too, as the clock of `dmesg -T` may be wrong.
+    # Both report the same kills, so the larger number counts. Reports left after comparing the
+    # times are matched too, because the clock of `dmesg -T` may be wrong.
     for take in (Kills.near, Kills.first):
         reports = _left(reports, lambda report: of_units.get(report.unit or ""), take)
     return _left_by_name_and_time(kills, unknown, reports)
@@ -85,9 +85,9 @@ def _has_any(death: Death, names: Iterable[str]) -> bool:
 
 
 def _left_unnamed(kills: list[Death], reports: list[Death]) -> list[Death]:
-    """Returns the reports without those that name no program and come right after a kill.
+    """Returns the reports except those that name no program and come right after a kill.
 
-    What names nothing, as in the log of a platform, may mean a kill in any cgroup.
+    A report without names, as in the log of a platform, may mean a kill in any cgroup.
     """
     unnamed = [report for report in reports if not _has_any(report, _NAMES)]
     if not unnamed:
@@ -103,9 +103,9 @@ def _left_unnamed(kills: list[Death], reports: list[Death]) -> list[Death]:
 def _left_by_name_and_time(
     kills: list[Death], numbers: list[int], reports: list[Death]
 ) -> list[Death]:
-    """Returns the reports that none of the kills in an unknown cgroup explains.
+    """Returns the reports that no kill in an unknown cgroup explains.
 
-    A report that names nothing that a cgroup does may mean a kill of its name in any.
+    A report that shares no names with cgroups may mean a kill of its program in any cgroup.
     """
     taken: set[int] = set()
 
@@ -139,7 +139,7 @@ def _left(
     kills_of: Callable[[Death], Kills | None],
     take: Callable[[Kills, Death], int | None],
 ) -> list[Death]:
-    """Returns the reports that none of the kills explains; completes the kills of the others."""
+    """Returns the reports that no kill explains; completes the kills of the others."""
     left = []
     for report in reports:
         kills = kills_of(report)
@@ -148,7 +148,7 @@ def _left(
             left.append(report)
         else:
             kill = kills.all[number]
-            # A unit around the one that was killed reports it too: its name is not the victim's.
+            # A unit around the killed one reports the kill too: its name is not the victim's.
             is_around = kill.unit and report.unit and kill.unit != report.unit
             facts = [name for name in _FACTS if not (is_around and name in _NAMES)]
             kill = kill.completed(report, facts)
@@ -157,7 +157,7 @@ def _left(
 
 
 def _task_names(report: Death) -> Iterator[str]:
-    """Yields what the kernel may call a process of a unit or container."""
+    """Yields the names that the kernel may give to a process of a unit or container."""
     for name in ((report.unit or "").rpartition(".")[0], report.name, report.container):
         if name:
             # Docker Compose adds the number of a replica.
@@ -170,7 +170,7 @@ def same_host(one: Death, other: Death) -> bool:
 
 
 def gap_s(one: Death, other: Death) -> float | None:
-    """Returns the time from one record to another, on a clock that both have."""
+    """Returns the time between two records, on a clock that both have."""
     for clock in _CLOCKS:
         begin, end = clock(one), clock(other)
         is_common = clock is not _printed_s or one.source == other.source
@@ -188,11 +188,11 @@ def _monotonic_s(death: Death) -> float | None:
 
 
 def _printed_s(death: Death) -> float | None:
-    """Returns the time of a record whose year or zone is unknown: one input has the same zone."""
+    """Returns the time of a record without year or zone: one input has one zone."""
     text = None if death.logged_at else death.printed_at
     if text is None:
         return None
-    # The year of a date without one is a leap year.
+    # The year of a date without one counts as a leap year.
     text = text if text[0].isdigit() else f"2000 {text}"
     form = "%Y-%m-%d %H:%M:%S" if "-" in text else "%Y %b %d %H:%M:%S"
     return datetime.strptime(text, form).replace(tzinfo=UTC).timestamp()
@@ -207,10 +207,10 @@ def _line(death: Death) -> float | None:
 
 
 class Kills:
-    """Some of all kills that reports may be about, by number; each is given to one report only.
+    """Kills that reports may mean, by number; each is given to only one report.
 
     They are sorted, because a log may have thousands. Several collections may share the set of
-    those that are given already.
+    kills that are already given to a report.
     """
 
     def __init__(
@@ -240,15 +240,15 @@ class Kills:
         return self._last(_line, report, float("inf"), 0.0)
 
     def undated(self, report: Death) -> int | None:
-        """Returns the first kill that is left in the same input, if neither is dated."""
+        """Returns the first remaining kill in the same input, if neither is dated."""
         return self._first(report, lambda kill: _same_text(kill, report))
 
     def first(self, report: Death) -> int | None:
-        """Returns the first kill that is left."""
+        """Returns the first remaining kill."""
         return self._first(report, lambda _: True)
 
     def first_without_clock(self, report: Death) -> int | None:
-        """Returns the first kill that is left and has no clock in common with the report."""
+        """Returns the first remaining kill that shares no clock with the report."""
         return self._first(report, lambda kill: gap_s(kill, report) is None)
 
     def _last(
@@ -305,5 +305,5 @@ def _comparable(clock: _Clock, kill: Death, report: Death) -> bool:
         return kill.source == report.source and not (
             is_line and gap_s(kill, report) is not None
         )
-    # The time since the boot may be that of another boot.
+    # The time since boot may refer to another boot.
     return clock is _wall_s or kill.logged_at is None or report.logged_at is None

@@ -52,14 +52,14 @@ if TYPE_CHECKING:
 
 
 _RECENT = 5
-"""Intervals between cycles at the end, which may be longer than those before."""
+"""Last intervals between cycles, which may be longer than the earlier ones."""
 
 
 @frozen
 class PostMortem(Plain):
     """One death with all known facts; sizes in MiB, None where unknown.
 
-    Printed, it is what the report says of it.
+    Its text is the one in the report.
     """
 
     kind: str
@@ -107,13 +107,13 @@ class PostMortem(Plain):
 
     @property
     def who(self) -> str | None:
-        """The name of what died; of what the kernel only chose, that it may be a child of it."""
+        """The name of what died, with a note if a child of it may have been killed instead."""
         chosen = self.subject.endswith(OR_CHILD)
         return f"{self.victim}{OR_CHILD}" if self.victim and chosen else self.victim
 
     @property
     def deed(self) -> str:
-        """What was done to it, as a part of a sentence."""
+        """What happened to it, as a part of a sentence."""
         return DEEDS.get(self.kind, "killed")
 
     def __str__(self) -> str:
@@ -135,7 +135,7 @@ def post_mortems(
 ) -> list[PostMortem]:
     """Returns the post-mortem of every death in a log, in the order of its tables.
 
-    Of a part of a log, the deaths of processes whose end it does not have are left out.
+    For a part of a log, deaths of processes that end outside the part are left out.
 
     Args:
         log: the log.
@@ -184,7 +184,7 @@ def _post_mortem(
     minute = _last_cycles(death, cycles) if match else LastMinute()
     given, goal = settings.value("memory_limit_mib"), minute.next_goal_mib
     if given is not None and goal is not None:
-        # Above the limit, the goal is the live heap.
+        # Above the limit, the goal equals the live heap.
         minute = replace(minute, next_goal_mib=min(goal, max(int(given), minute.live_mib or 0)))
     memory = _memory_at_death(death, cycles, tables)
     new_run = _new_run(death, match, cycles, tables["processes"])
@@ -216,15 +216,15 @@ def _post_mortem(
 
 
 _MISSED_CYCLES = 10
-"""Times the usual interval. A log that ends longer before a kill does not reach it."""
+"""Multiple of the usual interval. A log that ends earlier before a kill lacks the end."""
 
 
 def _new_run(
     death: Death, match: Match | None, cycles: pl.DataFrame, processes: pl.DataFrame
 ) -> tuple[float, bool] | None:
-    """Returns how long a log runs that may be of the container started after a kill; if it is.
+    """Returns how long a log runs that may come from the next container, and whether it does.
 
-    `kubectl logs` without `--previous` prints that log. None if the log may be of what was killed.
+    `kubectl logs` without `--previous` prints that log. None if it may be the killed one's.
     """
     at = death.logged_at
     if not death.is_restarted or at is None:
@@ -259,7 +259,7 @@ def _limit(death: Death, settings: Settings) -> Limit:
     if death.scope == "global":
         return Limit(None, "the host's memory")
     if death.by_runtime:
-        # A container's limit refuses no memory: its processes are killed.
+        # A container's limit does not refuse memory: its processes are killed.
         return Limit()
     if (limit := death.limit_bytes or 0) > 0:
         of = f"the limit of {short_name(death.group)}" if death.group else "its limit"
@@ -281,11 +281,11 @@ def _last_cycles(death: Death, cycles: pl.DataFrame) -> LastMinute:
     last = cycles.row(-1, named=True)
     gap_s = _gap_s(death, last)
     if gap_s is not None and abs(gap_s) > _longest_gap_s(cycles):
-        # What ended long before shows nothing of the end.
+        # A process that ended long before says nothing about this death.
         return LastMinute(last_gc_num=last["gc_num"], gap_s=gap_s)
     begin = None if last["start_s"] is None else last["start_s"] - LAST_S
     minute = cycles if begin is None else cycles.filter(pl.col("start_s") >= begin)
-    # The start-up fills the heap: that it grew then says nothing about the death.
+    # The start-up fills the heap: such growth says nothing about the death.
     filled = minute.filter(pl.col("start_s") >= DEFAULT.warm_up_s)
     filled = minute if filled.is_empty() else filled
     live = filled["heap_live_mib"]
@@ -314,7 +314,7 @@ def _last_cycles(death: Death, cycles: pl.DataFrame) -> LastMinute:
 
 
 def _lacks_end(minute: LastMinute) -> bool:
-    """Returns whether another cycle must have ended before the death, at the rates of the log."""
+    """Returns whether the log lacks a cycle that must have ended before the death, by its rates."""
     rate = minute.alloc_mib_per_s
     if not (rate and minute.next_goal_mib and minute.live_mib) or minute.gap_s is None:
         return False
@@ -323,19 +323,19 @@ def _lacks_end(minute: LastMinute) -> bool:
 
 
 def _due_s(minute: LastMinute, rate: float | None) -> float:
-    """Returns how long after a cycle the next one is due at an allocation rate; 0 if unknown."""
+    """Returns the seconds to the next cycle at an allocation rate; 0 if unknown."""
     goal = minute.next_goal_mib
     return (goal - (minute.live_mib or 0)) / rate if rate and goal else 0.0
 
 
 _DUE_TIMES = 2.0
-"""Times the time in which the heap reaches its goal at the rate of the last minute."""
+"""Multiple of the time in which the heap reaches its goal at the rate of the last minute."""
 
 
 def _highest_rate(cycles: pl.DataFrame) -> float | None:
-    """Returns the highest allocation rate (MiB/s) over a few cycles: one alone is all rounding.
+    """Returns the highest allocation rate (MiB/s) over a few cycles; over one it is only rounding.
 
-    What truncated sizes may hide counts as allocated, because the rate bounds the heap.
+    Allocation that truncated sizes may hide is included, because the rate bounds the heap.
     """
     few = min(_RECENT, len(cycles))
     if not few:
@@ -348,9 +348,9 @@ def _highest_rate(cycles: pl.DataFrame) -> float | None:
 
 
 def _overshoot(minute: pl.DataFrame) -> float | None:
-    """Returns how many times its goal the heap of a cycle reached at most.
+    """Returns the highest ratio of a cycle's heap to its goal.
 
-    None if single allocations jumped over the goal: the next one may be of any size.
+    None if single allocations jumped over the goal: the next one may have any size.
     """
     goals = minute.filter(pl.col("heap_goal_mib") > _LEAST_GOAL_MIB)
     jumped = (goals["heap_start_mib"] >= goals["heap_goal_mib"]).any()
@@ -361,20 +361,20 @@ def _overshoot(minute: pl.DataFrame) -> float | None:
 
 
 _LEAST_GOAL_MIB = 64
-"""In whole MiB, a heap just below a smaller goal may be printed as equal to it."""
+"""MiB. In whole MiB, a heap just below a smaller goal may be printed as equal to it."""
 
 
 _RATES = ("gc_cpu_share", "alloc_mib_per_s")
 
 
 def _usual_s(intervals_s: pl.Series) -> float | None:
-    """Returns the usual time between two cycles; if it was longer at the end, that."""
+    """Returns the usual time between two cycles, or that at the end if it was longer."""
     medians = [intervals_s.median(), intervals_s.tail(_RECENT).median()]
     return max((float(median_s) for median_s in medians if median_s is not None), default=None)  # type: ignore[arg-type]  # of numbers
 
 
 def _last_scrapes(intervals: pl.DataFrame) -> tuple[LastMinute, Resident] | None:
-    """Returns what the dumps or scrapes of the last minute of a process show."""
+    """Returns what the dumps or scrapes of a process show of its last minute."""
     if intervals.is_empty():
         return None
     minute = intervals.filter(pl.col("end_s") >= pl.col("end_s").last() - LAST_S)
@@ -393,7 +393,7 @@ def _last_scrapes(intervals: pl.DataFrame) -> tuple[LastMinute, Resident] | None
         resident_mib=pl.col("rss_mib").last(), go_other_mib=pl.col("other_mib").last()
     )
     known = row.row(0, named=True) | rates_of(minute, *_RATES)
-    # As in the findings, a live heap is that of the end of its interval.
+    # As in the findings, a live heap belongs to the end of its interval.
     growth = live_growth(intervals.with_columns(start_s=pl.col("end_s")))
     return LastMinute(growth=growth, **known), Resident(**memory.row(0, named=True))
 
@@ -401,7 +401,7 @@ def _last_scrapes(intervals: pl.DataFrame) -> tuple[LastMinute, Resident] | None
 def _next_goal(minute: pl.DataFrame, last: Row) -> int | None:
     """Returns the heap goal (MiB) of the next cycle, calculated from the effective GOGC.
 
-    Goals that a memory limit set in the last minute bound it: the limit still holds.
+    Goals that a memory limit set in the last minute bound it: the limit is still set.
     """
     setter = minute["goal_set_by"].cast(pl.String)
     gogc = minute.filter(setter == "gogc")["effective_gogc"].median()
@@ -410,7 +410,7 @@ def _next_goal(minute: pl.DataFrame, last: Row) -> int | None:
     roots = (last["stacks_mib"] or 0) + (last["globals_mib"] or 0)
     by_gogc = round(goal_mib(last["heap_live_mib"], roots, gogc))
     limited = minute.filter(setter == "memory-limit")["heap_goal_mib"].drop_nulls().to_list()
-    # Where the live heap was above the limit, the goal was the live heap.
+    # If the live heap was above the limit, the goal was the live heap.
     return min(by_gogc, max(min(limited), last["heap_live_mib"])) if limited else by_gogc
 
 
@@ -421,26 +421,26 @@ def _gap_s(death: Death, last: Row) -> float | None:
     if death.monotonic_s is not None and last["monotonic_s"] is not None:
         return float(round(death.monotonic_s - last["monotonic_s"], 6))
     if death.ran_s is not None and last["start_s"] is not None:
-        # The time of a cycle is since the start of its process.
+        # The time of a cycle counts from the start of its process.
         return float(round(death.ran_s - last["start_s"], 3))
     return None
 
 
 def _longest_gap_s(cycles: pl.DataFrame) -> float:
-    """Returns the longest time from the last cycle in which a program may have been the same."""
+    """Returns the longest time after the last cycle for which a program may be the same."""
     usual_s = _usual_s(cycles["interval_s"].drop_nulls()) or 0.0
     return max(NEAR.total_seconds(), _GAP_TIMES * usual_s)
 
 
 _GAP_TIMES = 3.0
-"""Times the usual interval between cycles: an idle program collects every two minutes."""
+"""Multiple of the usual interval between cycles: an idle program collects every two minutes."""
 
 
 def _resident_bytes(death: Death, tasks: pl.DataFrame) -> int | None:
-    """Returns the resident memory at death; without a record of the kill, what was listed."""
+    """Returns the resident memory at the death, from the kill or else from a list of tasks."""
     if death.anon_rss_bytes is not None:
         own = death.anon_rss_bytes + (death.shmem_rss_bytes or 0)
-        # The pages of files can be dropped, so they count only if they are nearly everything.
+        # File pages can be dropped, so they count only if they are nearly all of the memory.
         return own + (death.file_rss_bytes or 0) if death.is_of_files else own
     listed = listed_tasks(tasks, death.source, death.line_no)
     listed = listed.filter(pl.col("pid") == (death.pid or -1))
@@ -451,10 +451,10 @@ def _resident_bytes(death: Death, tasks: pl.DataFrame) -> int | None:
 def _memory_at_death(
     death: Death, cycles: pl.DataFrame, tables: Mapping[str, pl.DataFrame]
 ) -> Resident:
-    """Returns the resident memory at death, and what Go had outside of its heap.
+    """Returns the resident memory at the death, and what Go had outside its heap.
 
-    That is from the last dump that has both sizes, or else what the last cycle had to scan of
-    stacks and globals.
+    The second value comes from the last dump with both sizes, or else from the stacks and globals
+    that the last cycle scanned.
     """
     resident, memstats = _resident_bytes(death, tables["oom_tasks"]), tables["memstats"]
     given = memstats.drop_nulls(["sys_bytes", "heap_sys_bytes"]) if len(memstats) else memstats
@@ -469,18 +469,18 @@ def _memory_at_death(
         death.is_of_files
         or death.file_rss_bytes == 0
         or death.anon_rss_bytes is None
-        # They print VmRSS.
+        # These reports print VmRSS.
         or death.killer in THRESHOLD_KILLERS
     )
     without = "" if counts_files else " (without file pages)"
     if death.killer == EVICTOR:
-        # The kubelet compares working sets: without file pages that were not used lately.
+        # The kubelet compares working sets, which exclude file pages that were not used lately.
         without = " (its working set)"
     listed = listed_tasks(tables["oom_tasks"], death.source, death.line_no)
     host = death.host_bytes or (int(listed["rss_bytes"].sum()) if len(listed) > 1 else 0)
     share = resident / host if resident and host and death.scope == "global" else None
     first = next(by_program(listed).iter_rows(), (death.comm, 0, 1))
-    # A list that is cut may lack the largest.
+    # A truncated list may lack the largest process.
     is_largest = first[0] != death.comm and first[1] > (resident or 0)
     largest = (first[0], first[1] / MIB) if is_largest else None
     mib = None if resident is None else resident / MIB

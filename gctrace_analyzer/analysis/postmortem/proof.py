@@ -14,14 +14,14 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 NOTICES = ("oom_killed_process", "oomd_killed_processes")
-"""The events of a unit that are notices of OOM kills, not ends of a process."""
+"""The events of a unit that announce OOM kills; they are not ends of a process."""
 
 
 def is_kill(table: str, row: Mapping[str, Any]) -> bool:
-    """Returns whether a record is of a death by SIGKILL, or of memory that ran out.
+    """Returns whether a record is about a death by SIGKILL or a lack of memory.
 
     Args:
-        table: the table that the record is from.
+        table: the table with the record.
         row: the record.
     """
     match table:
@@ -30,7 +30,7 @@ def is_kill(table: str, row: Mapping[str, Any]) -> bool:
         case "unit_events":
             got_kill = row["signal"] == "KILL" or row["status"] == SIGKILL_CODE
             killed = (row["event"] == "main_exited" and got_kill) or row["result"] == "watchdog"
-        case _:  # Only deaths are in the other tables.
+        case _:  # The other tables contain only deaths.
             killed = True
     return killed or is_proven(table, row)
 
@@ -39,7 +39,7 @@ def is_proven(table: str, row: Mapping[str, Any]) -> bool:
     """Returns whether a record proves that memory ran out.
 
     Args:
-        table: the table that the record is from.
+        table: the table with the record.
         row: the record.
     """
     match table:

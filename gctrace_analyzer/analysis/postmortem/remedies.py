@@ -1,4 +1,4 @@
-"""What to do about a death, and what to add to the input: only what it does not have."""
+"""What to do about a death, and which missing input to add."""
 
 from __future__ import annotations
 
@@ -118,10 +118,10 @@ _GIVE_MORE = (
 
 
 def of_stop(stopped_by: str) -> tuple[str, str]:
-    """Returns the advice for a program that was stopped, and why it got SIGKILL if that is known.
+    """Returns the advice for a program that was stopped, and why it got SIGKILL if known.
 
     Args:
-        stopped_by: what had happened before.
+        stopped_by: what stopped the program.
     """
     after_term = ": a program that does not end in time after SIGTERM gets it"
     if "watchdog" in stopped_by:
@@ -134,7 +134,7 @@ def of_stop(stopped_by: str) -> tuple[str, str]:
 
 
 def _request_more(facts: Evidence) -> str:
-    """Returns what keeps a pod from being evicted first."""
+    """Returns how to keep a pod from being evicted first."""
     limit = (
         ""
         if facts.is_before_limits
@@ -147,7 +147,7 @@ def _request_more(facts: Evidence) -> str:
 
 
 def limit_with_room(heap: HeapAtDeath, limit_mib: float) -> int | None:
-    """Returns the GOMEMLIMIT (MiB) that leaves room for what is outside the heap, if one does."""
+    """Returns the GOMEMLIMIT (MiB) that leaves room outside the heap; None if there is none."""
     outside, room = heap.outside_most_mib, MOST_OF_LIMIT * limit_mib
     if heap.is_mostly_outside:
         return None
@@ -164,7 +164,7 @@ def with_sum(
     in_spite: bool,
     preventable: str,
 ) -> Iterator[str]:
-    """Yields what to do where the heap at the death has bounds.
+    """Yields what to do if the heap at the death has bounds.
 
     Args:
         facts: what is known about the death.
@@ -201,7 +201,7 @@ def with_sum(
 def _limits(
     facts: Evidence, heap: HeapAtDeath, gomemlimit: float | None, *, in_spite: bool
 ) -> Iterator[str]:
-    """Yields which memory limit to set."""
+    """Yields the memory limit to set."""
     limit = facts.limit.limit_mib
     if facts.death.killer == EVICTOR:
         yield _request_more(facts)
@@ -239,7 +239,7 @@ def _limits(
 
 
 def _above_limit(facts: Evidence, heap: HeapAtDeath) -> Iterator[str]:
-    """Yields what to do where a memory limit was set, and has made GC run."""
+    """Yields what to do if a memory limit was set and made GC run."""
     if not heap.is_mostly_live:
         yield (
             group_memory.on_host(facts)
@@ -253,7 +253,7 @@ def _above_limit(facts: Evidence, heap: HeapAtDeath) -> Iterator[str]:
 def _beside_outside(
     heap: HeapAtDeath, gomemlimit: float | None, limit: float, *, in_spite: bool
 ) -> Iterator[str]:
-    """Yields the memory limit that leaves room for memory outside the heap, or that none does."""
+    """Yields a memory limit with room for memory outside the heap, or that there is none."""
     room = limit_with_room(heap, limit)
     if room is not None and (gomemlimit is None or room < gomemlimit):
         yield (
@@ -280,7 +280,7 @@ def without_size(facts: Evidence) -> Iterator[str]:
 
 
 def _add_limit(death: Death) -> Iterator[str]:
-    """Yields where the limit that was reached stands, or what to do about memory pressure."""
+    """Yields where to find the limit that was reached, or what to do about memory pressure."""
     if death.killer in ("systemd-oomd", "macOS"):
         yield from (FIND_PRESSURE,) if death.pressure_pct is not None else ()
         return
@@ -310,12 +310,12 @@ _IF_IT_FITS = (
 
 
 def without_limits(limit_mib: float) -> str:
-    """Returns what to do about a container's limit with a Go version that has no memory limit."""
+    """Returns what to do about a container's limit if Go has no memory limit."""
     return _UPGRADE.format(f"{int(MOST_OF_LIMIT * limit_mib)}MiB (90 % of the limit)")
 
 
 def of_runtime(death: Death) -> Iterator[str]:
-    """Yields what to do about a death by the Go runtime, without what the heap did."""
+    """Yields what to do about a death by the Go runtime, apart from the heap."""
     if death.may_be_of_32_bits:
         yield "Build the program for 64 bits." if death.is_of_32_bits else BUILD_FOR_64_BITS
     if death.is_of_one_allocation:
@@ -332,7 +332,7 @@ _SETTINGS_OF_GO = ("memory_limit_mib", "gogc", "go_version")
 def without_cycles(
     facts: Evidence, tables: Mapping[str, pl.DataFrame], settings: Settings, *, is_go: bool
 ) -> Iterator[str]:
-    """Yields what can be done at once, and what to record before the next kill.
+    """Yields what to do at once, and what to record before the next kill.
 
     Args:
         facts: what is known about the death.
@@ -388,7 +388,7 @@ _FIND_CHILD = (
 
 
 def _steps(facts: Evidence, settings: Settings, if_go: str) -> Iterator[str]:
-    """Yields what can be done at once; `if_go` begins what holds for Go programs alone."""
+    """Yields what to do at once; `if_go` starts the advice that is only for Go programs."""
     limit, given = facts.limit.limit_mib, settings.value("memory_limit_mib")
     if limit is not None and facts.is_before_limits:
         yield f"{if_go}{without_limits(limit)} {_IF_IT_FITS}".replace(", U", ", u")
@@ -415,7 +415,7 @@ def _steps(facts: Evidence, settings: Settings, if_go: str) -> Iterator[str]:
 
 
 def _in_spite_of_limit(facts: Evidence, settings: Settings) -> Iterator[str]:
-    """Yields what to do where GOMEMLIMIT was low enough: it is never raised."""
+    """Yields what to do if GOMEMLIMIT was low enough: it is never raised."""
     if not group_memory.is_own(facts, settings):
         yield group_memory.find_rest(facts)
         return
@@ -463,7 +463,7 @@ def _is_known_go(death: Death) -> bool:
 def _buy_time(
     facts: Evidence, settings: Settings | None = None, if_go: str = ""
 ) -> Iterator[str]:
-    """Yields what delays the next kill while its cause is not known, and on what condition."""
+    """Yields how to delay the next kill while its cause is unknown, and on what condition."""
     death, limit = facts.death, facts.limit.limit_mib
     own = not (death.is_inside or facts.is_before_limits or facts.memory.largest)
     if death.killer == EVICTOR:

@@ -1,4 +1,4 @@
-"""The CPU time that units used according to systemd, and the share of GC in it."""
+"""The CPU time of units according to systemd, and the share of GC in it."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def _consumed(row: Row, log: Log, spans: pl.DataFrame) -> Consumed:
 
 
 def _is_whole(process: int, log: Log) -> bool:
-    """Returns whether the log has the cycles of the process that the inputs have."""
+    """Returns whether the log has all cycles of the process."""
     tables = (log.tables["processes"], log.all_processes)
     selected, inputs = (each.filter(process=process)["cycles"].to_list() for each in tables)
     return bool(selected == inputs)
@@ -102,12 +102,11 @@ SAME_WORK = 0.02
 """Relative difference of the total allocation. Below it, two runs did the same work."""
 
 MANY_TIMES = 3.0
-"""If two runs did the same work and one has this many times the GC cycles of the other, that
-is not chance."""
+"""Ratio of the GC cycles of two runs with the same work that is not chance."""
 
 
 def compared(tables: Mapping[str, pl.DataFrame]) -> Iterator[str]:
-    """Yields a sentence for each pair of runs that did the same work, one with far more GC.
+    """Yields a sentence for each pair of runs with the same work, one with far more GC.
 
     GC cycles and allocation come from MemStats dumps, the CPU time from systemd units.
     """

@@ -39,7 +39,7 @@ def mutator_slowed_in_gc(facts: ProcessFacts) -> Iterator[Evidence]:
     if not marking_s or span_s <= marking_s or not allocated_mib:
         return
     between = (allocated_mib - while_marking_mib) / (span_s - marking_s)
-    # Each size may hide a MiB.
+    # Each size may hide up to one MiB.
     ratio = (while_marking_mib + len(cycles)) / marking_s / max(between, 1e-9)
     is_costly = (facts.summary.gc_cpu_share or 0) > t.slowed_gc_cpu
     if len(cycles) >= t.min_cycles and ratio < t.slowed_rate and is_costly:

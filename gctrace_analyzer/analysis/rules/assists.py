@@ -103,7 +103,7 @@ def assist_spike(facts: ProcessFacts) -> Iterator[Evidence]:
     explained_by=("GC005", "GC016", "GC015"),
 )
 def trigger_pinned_low(facts: ProcessFacts) -> Iterator[Evidence]:
-    """Checks at which point between the live heap and the goal cycles start."""
+    """Checks where cycles start on the way from the live heap to the goal."""
     t = facts.thresholds
     if "GC005" not in facts.matched:
         return

@@ -62,21 +62,21 @@ def high_gc_cpu(facts: ProcessFacts) -> Iterator[Evidence]:
 
 
 def stopped_gc_share(facts: ProcessFacts) -> float | None:
-    """Returns the share of GC CPU that pauses take if it is most of it, else None.
+    """Returns the share of GC CPU that pauses take, if it is most of it; else None.
 
-    While the world is stopped, all processors count, and most of them wait: for a thread that
-    the operating system does not run, or in old releases for one that cannot be interrupted.
+    While the world is stopped, all processors count, although most of them wait for one thread: the
+    operating system does not run it, or an old release cannot interrupt it.
     """
     share = facts.summary.stopped_gc_share
     return share if share is not None and share > facts.thresholds.stopped_gc_share else None
 
 
 def is_start_up(facts: ProcessFacts) -> bool:
-    """Returns True if the log covers only a start-up, which is busy whatever the settings."""
+    """Returns True if the log covers only a start-up, which is busy under any settings."""
     t, summary = facts.thresholds, facts.summary
     if summary.cycles < t.min_cycles or (summary.span_s or 0) < t.min_span_s:
         return True
-    # What predictions leave out is no evidence either: the program has not done its work yet.
+    # Predictions leave these cycles out too: the program has not done its work yet.
     starts_s = not_null(facts.cycles["start_s"])
     return facts.cycle_pauses is None and len(starts_s) > 0 and maximum(starts_s) < t.warm_up_s
 
@@ -87,7 +87,7 @@ def _cores_text(facts: ProcessFacts) -> str:
 
 
 def _why_often(facts: ProcessFacts) -> str:
-    """Returns what makes GC run as often as it does, as the end of a sentence."""
+    """Returns why GC runs so often, as the end of a sentence."""
     s = facts.summary
     if s.alloc_mib_per_s is None or s.gc_per_s is None:
         return ""
@@ -102,7 +102,7 @@ _RAISE = "Raise GOGC, or the memory limit if it has one."
 
 
 def _room(facts: ProcessFacts) -> float | None:
-    """Returns the share of the heap goal that a cycle allocates, if metrics show hardly any."""
+    """Returns the share of the heap goal that a cycle allocates, if metrics show little room."""
     s, goal = facts.summary, facts.summary.heap_goal_p50_mib
     is_known = facts.cycle_pauses is None or facts.settings.value("gogc") is not None
     if is_known or not goal or not s.gc_per_s or s.alloc_mib_per_s is None or s.forced_cycles:
@@ -147,18 +147,18 @@ def gomaxprocs_over_cpus(facts: ProcessFacts) -> Iterator[Evidence]:
 
 
 def _waiting(facts: ProcessFacts) -> str:
-    """Returns that threads wait, and what that does to a high GC CPU, as the end of a sentence.
+    """Returns that threads wait and how that raises GC CPU, as the end of a sentence.
 
     Measured with GOMAXPROCS=16 on 2 CPUs: 2.4 times the CPU time that GC really took.
     """
-    # gcBgMarkWorker in runtime/mgc.go takes times by the clock, whether or not its thread runs.
+    # gcBgMarkWorker in runtime/mgc.go measures by the clock, whether or not its thread runs.
     if high_gc_cpu.id not in facts.matched:
         return "when more threads than that are busy, they wait for each other"
     return "threads wait for each other, and marking counts that as GC CPU"
 
 
 def _automatic(facts: ProcessFacts, cpus: float) -> str:
-    """Returns a hint at the default that follows a quota, unless the program has it already."""
+    """Returns a hint at the default that follows a quota, unless the program already has it."""
     # runtime/cgroup_linux.go: Go 1.25 follows the quota, but not below 2.
     if cpus <= 1 or not facts.may_be_before(1, 25):
         return ""
@@ -228,7 +228,7 @@ def cpu_quota_throttling(facts: ProcessFacts) -> Iterator[Evidence]:
 
 
 def _throttled(late: LatePauses) -> str:
-    """Returns whether the pauses show that this happened, as a sentence."""
+    """Returns whether the pauses show throttling, as a sentence."""
     if late.are_common:
         return f"That probably happened: {late}."
     return "The log does not show whether that happened; `nr_throttled` in cpu.stat does."

@@ -88,8 +88,7 @@ PROCESS_RULES: tuple[Rule[ProcessFacts], ...] = (
     log.log_incomplete,
     log.short_log,
 )
-"""The rules about one process, in the order in which they are checked: a rule may depend on
-the matches of rules before it."""
+"""The rules about one process, in order: a rule may depend on the matches of earlier rules."""
 
 MEMORY_RULES: tuple[Rule[MemoryFacts], ...] = (
     memory.fragmentation,
@@ -109,7 +108,7 @@ ALL_RULES: tuple[Rule[Any], ...] = (
     *DEATH_RULES,
     *OVERALL_RULES,
 )
-"""Every rule, in the order in which they are checked."""
+"""Every rule, in the order of their checks."""
 
 _MOST_COSTLY_FIRST: tuple[Rule[Any], ...] = (
     limit.limit_thrash,
@@ -131,8 +130,7 @@ _MOST_COSTLY_FIRST: tuple[Rule[Any], ...] = (
     frequency.gc_always_on,
     frequency.too_frequent,
 )
-"""The order of findings of the same severity: first those that cost the program most. Findings
-of other rules follow."""
+"""Order of findings of equal severity, the most costly first; other rules come last."""
 
 _OF_ONE_CYCLE: tuple[Rule[Any], ...] = (
     long_pauses.long_sweep_termination,
@@ -175,12 +173,12 @@ def diagnose(
         processes: `schema.PROCESSES`.
         episodes: `schema.EPISODES`.
         settings: GOGC, limits and other known settings.
-        memories: what MemStats dumps show, for each program, or the scavenger's last line.
+        memories: for each program the data of its MemStats dumps, or of the scavenger's last line.
         deaths: post-mortems.
         thresholds: the limits of all rules.
         growth_of: returns the growth of the live heap of a process.
         regimes_of: returns the settings that a process ran under.
-        pauses_of: returns what metrics show of the pauses of a process.
+        pauses_of: returns the pauses of a process that metrics show.
         rules: the rules about one process that the input has evidence for.
         is_benchmark: whether the log has results of benchmarks.
         freed: calls of debug.FreeOSMemory by process.
@@ -221,7 +219,7 @@ def diagnose(
 def _go_versions(
     settings: Settings, process: Mapping[str, Any]
 ) -> tuple[tuple[int, int] | None, tuple[int, int] | None]:
-    """Returns the oldest and the newest Go release that a process may have been built with."""
+    """Returns the oldest and the newest Go release that may have built a process."""
     known = go_version(settings.value("go_version"))
     oldest, newest = (go_version(process.get(f"go_version_{end}")) for end in ("min", "max"))
     return known or oldest, known or newest
@@ -230,7 +228,7 @@ def _go_versions(
 def _newest_go(
     settings: Settings, processes: Iterable[Mapping[str, Any]]
 ) -> tuple[int, int] | None:
-    """Returns the newest Go release that any of the processes may have; None: any release."""
+    """Returns the newest Go release that may have built any of the processes; None: any."""
     newest = [_go_versions(settings, process)[1] for process in processes]
     known = [version for version in newest if version is not None]
     return max(known) if known and len(known) == len(newest) else None
@@ -280,7 +278,7 @@ def _merge_processes(findings: list[Finding], sizes: Mapping[int, int]) -> list[
         if not others:
             merged += same
             continue
-        # Of equally bad pauses, the longest; of GC CPU, the most; of others, what most cycles show.
+        # Of equal severity: the longest pause, the highest GC CPU, else what most cycles show.
         worst = max(
             same,
             key=lambda finding: (
@@ -297,7 +295,7 @@ def _merge_processes(findings: list[Finding], sizes: Mapping[int, int]) -> list[
 
 
 def _with_causes(findings: list[Finding]) -> list[Finding]:
-    """Returns the findings, each with the one that explains it in the same process, if any."""
+    """Returns the findings, each with the finding that explains it in the same process."""
     present = {(finding.id, finding.process) for finding in findings if finding.needs_action}
     explained = []
     for finding in findings:
@@ -320,7 +318,7 @@ def _worst_first(findings: list[Finding]) -> list[Finding]:
             -max(_consequence(finding, leaks), worst.get(finding.id, 0)),
             finding.because_of is not None,
             _COST.get(_LIKE.get(finding.id, finding.id), len(_COST)),
-            # Of the two pauses of a cycle, the longer one.
+            # Of the two pauses of a cycle, keep the longer one.
             -finding.figures.get("max_ms", 0.0) if finding.id in _PAUSES else 0.0,
         ),
     )
@@ -329,7 +327,7 @@ def _worst_first(findings: list[Finding]) -> list[Finding]:
 def _consequence(finding: Finding, leaks: Container[int | None]) -> int:
     """Returns the severity as a number; one or two long pauses do not come before other causes.
 
-    A leak ends a process, and so comes before any pauses of its.
+    A leak ends the process, so it comes before any pauses.
     """
     few = finding.figures.get("long", math.inf) <= long_pauses.MOST_SINGLE
     if finding.id in _PAUSES and (few or finding.process in leaks):
@@ -338,7 +336,7 @@ def _consequence(finding: Finding, leaks: Container[int | None]) -> int:
 
 
 def _worst_effects(findings: list[Finding]) -> dict[str, int]:
-    """Returns the worst severity of what each finding causes, directly or not, as a number."""
+    """Returns the worst severity among all effects of each finding, as a number."""
     worst: dict[str, int] = {}
     cause_of = {finding.id: finding.because_of for finding in findings}
     for finding in findings:

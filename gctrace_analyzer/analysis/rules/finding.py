@@ -1,4 +1,4 @@
-"""What a rule is given (facts), what it returns (evidence), what the user sees (findings)."""
+"""The input of a rule (facts), its result (evidence), and what the user sees (findings)."""
 
 from __future__ import annotations
 
@@ -42,12 +42,12 @@ SEVERITIES: tuple[Severity, ...] = get_args(Severity)
 
 
 ALLOCATE_LESS = "allocate less (`go tool pprof -sample_index=alloc_space` shows where)"
-"""Advice that helps whatever the setting."""
+"""Advice that helps under any setting."""
 
 CHECK_CPUS = (
     "Check for a CPU quota, other programs on the same CPUs, and fewer CPUs than GOMAXPROCS"
 )
-"""Advice on what delays stopping the world."""
+"""Advice about delays in stopping the world."""
 
 MOST_EXAMPLES = 3
 """The most lines that a finding refers to; nobody reads more."""
@@ -59,7 +59,7 @@ class ProcessFacts:
 
     Attributes:
         process: number of the process in the log.
-        cycles: as `episodes.enrich` returns them.
+        cycles: the cycles as `episodes.enrich` returns them.
         summary: figures of these cycles.
         episodes: `schema.EPISODES` of this process.
         thresholds: the limits of all rules.
@@ -68,10 +68,10 @@ class ProcessFacts:
         go_versions: the oldest and the newest Go release that prints such lines.
         matched: ids of the rules that have matched in this process so far.
         growth: the growth of the live heap; None if it is small or not significant.
-        regimes: the settings it ran under, in the order of time; none of metrics.
-        cycle_pauses: what metrics show of the pauses, which are not in their `cycles`.
+        regimes: the settings it ran under, in order of time; empty for metrics.
+        cycle_pauses: the pauses that metrics show, because their `cycles` lack them.
         is_benchmark: whether the log has results of benchmarks.
-        freed: calls of debug.FreeOSMemory, by the lines of the scavenger.
+        freed: calls of debug.FreeOSMemory according to the lines of the scavenger.
     """
 
     process: int
@@ -96,7 +96,7 @@ class ProcessFacts:
 
     @cached_property
     def warmed_up(self) -> pl.DataFrame:
-        """What `without_start_up` returns of all cycles."""
+        """The cycles without the start-up (`without_start_up`)."""
         return self.without_start_up(self.cycles)
 
     def without_start_up(self, cycles: pl.DataFrame) -> pl.DataFrame:
@@ -111,14 +111,14 @@ class ProcessFacts:
 
     @cached_property
     def limited_cycles(self) -> pl.DataFrame:
-        """The cycles whose goal was set by the memory limit: what rules need of them."""
+        """The columns that rules need of the cycles whose goal the memory limit set."""
         goals = ("gc_num", "end_s", "heap_live_mib", "heap_goal_mib", "effective_gogc")
         needed = self.cycles[[*goals, "source", "line_no"]]
         return where(needed, self.goal_set_by == "memory-limit")
 
     @cached_property
     def long_marks(self) -> pl.DataFrame:
-        """Shares of the cycles whose marking is long enough for reliable ones; null of others.
+        """Shares during marking, for cycles that mark long enough for reliable values; else null.
 
         `pressure` is the share of the CPUs that marked; `assisted` is the part of this share
         that assists account for.
@@ -144,7 +144,7 @@ class ProcessFacts:
 
     @cached_property
     def moved(self) -> Moved | None:
-        """The level that the live heap moved to and stayed at; None without one."""
+        """The level that the live heap moved to and stayed at; None if it did not."""
         return moved(self.cycles, self.thresholds)
 
     @cached_property
@@ -161,20 +161,20 @@ class ProcessFacts:
         smooth = live.cast(pl.Float64).rolling_median(t.min_cycles, min_samples=1)
         if maximum(smooth) < t.grown_times * median(live.head(t.min_cycles)):
             return False
-        # If the first live heap did not fit either, the limit was too low from the start.
+        # If even the first live heap did not fit, the limit was too low from the start.
         early = self.warmed_up.head(2 * t.min_cycles)["effective_gogc"].drop_nulls()
         return median(early) > t.no_room_gogc or not self.limit_sets_most_goals
 
     @cached_property
     def fills_limit(self) -> float | None:
-        """The room for more heap at the end, in percent, if a growing live heap takes it up."""
+        """The room for more heap at the end, in per cent, if a growing live heap fills it."""
         last = self.thresholds.min_cycles
         # A start-up fills the heap, too.
         is_long = (self.summary.span_s or 0.0) >= self.thresholds.short_log_s
         grows = is_long and self.growth and self.growth.is_steady
         if not grows or len(self.cycles) < 2 * last:
             return None
-        # A median of fewer goals may be of the cycles before.
+        # A median over fewer goals may describe the cycles before.
         if self.limited_cycles["gc_num"].tail(last).to_list() != (
             self.cycles["gc_num"].tail(last).to_list()
         ):
@@ -183,7 +183,7 @@ class ProcessFacts:
         return room if room < self.thresholds.limit_gogc_warn else None
 
     def cost_share(self, of: pl.Series) -> float | None:
-        """Returns the share of the GC CPU time that some cycles (a mask) take; None: unknown."""
+        """Returns the share of the GC CPU time of some cycles (a mask); None if unknown."""
         spent = self.cycles.select("gc_cpu_ms", of=of).drop_nulls("gc_cpu_ms")
         whole = total(spent["gc_cpu_ms"])
         return total(spent.filter("of")["gc_cpu_ms"]) / whole if whole > 0 else None
@@ -211,7 +211,7 @@ class MemoryFacts:
     Attributes:
         memory: the sizes.
         thresholds: the limits of all rules.
-        newest_go: the newest Go release that the program may be built with; None: any.
+        newest_go: the newest Go release that may have built the program; None: any.
     """
 
     memory: Memory
@@ -241,8 +241,8 @@ class OverallFacts:
 class Evidence:
     """One match of a rule.
 
-    `text` says what happened, in numbers; `figures` has these numbers by name. `headline` is
-    the consequence and its cause in one sentence, for a report's first line; without it, that is
+    `text` says in numbers what happened; `figures` has these numbers by name. `headline` is the
+    consequence and its cause in one sentence, for a report's first line; without it, the line shows
     the meaning of the rule. `at` is the moment of a single event. `advice` replaces the rule's
     advice if the input allows for more specific advice, and `explained_by` its causes.
     """
@@ -264,8 +264,7 @@ class Evidence:
 class Finding:
     """A rule that matched, with its evidence; `because_of` is the finding that explains it.
 
-    `explained_by` are the rules that would explain it, and `others` is the number of other
-    processes with such a finding.
+    `explained_by` lists rules that would explain it, `others` counts other processes with it.
     """
 
     id: str
@@ -292,7 +291,7 @@ class Finding:
 
     @property
     def page(self) -> str:
-        """Where its rule is described: the path of the page in the repository, and its anchor."""
+        """The path of the page that describes its rule, with its anchor."""
         return page_of(self.id, self.name)
 
     def row(self) -> Row:
@@ -305,7 +304,7 @@ class Finding:
 
 
 def page_of(rule_id: str, name: str) -> str:
-    """Returns where a rule is described: a page of the repository, and its anchor.
+    """Returns the page of the repository that describes a rule, with its anchor.
 
     >>> page_of("GC016", "limit-thrash")
     'docs/findings.md#gc016-limit-thrash'
@@ -348,7 +347,7 @@ def maximum(values: pl.Series) -> float:
 
 
 def gc_cpu_text(summary: Summary) -> str:
-    """Returns the share of GC in all CPU time, or the range that it is in."""
+    """Returns the share of GC in all CPU time, or its range."""
     ends = summary.gc_cpu_range or [summary.gc_cpu_share or 0.0] * 2
     return between_text(*map(percent, ends))
 

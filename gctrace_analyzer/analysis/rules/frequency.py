@@ -71,10 +71,10 @@ def too_frequent(facts: ProcessFacts) -> Iterator[Evidence]:
     interval_ms = summary.gc_interval_p50_ms
     if is_start_up(facts) or interval_ms is None or interval_ms >= t.frequent_warn_ms:
         return
-    # Long pauses have other causes than their number.
+    # Long pauses have other causes than the number of cycles.
     is_costly = (summary.gc_cpu_share or 0) > t.gc_cpu_warn and stopped_gc_share(facts) is None
     if summary.is_in_bursts and not is_costly:
-        # A start-up or a few busy moments of a program that is idle otherwise.
+        # A start-up, or a few busy moments of a program that is idle otherwise.
         return
     if summary.cycles > summary.forced_cycles:
         severity: Severity = "info"
@@ -91,7 +91,7 @@ def too_frequent(facts: ProcessFacts) -> Iterator[Evidence]:
 
 
 _FORCED_COST = 0.2
-"""Share of the GC CPU time. With less, forced cycles do not explain what GC costs."""
+"""Share of the GC CPU time. With less, forced cycles do not explain the cost of GC."""
 
 
 _WHO_FORCES = (

@@ -35,10 +35,10 @@ if TYPE_CHECKING:
 
 
 _MOST_OF_COST = 0.5
-"""Share of the GC CPU time. With less, the heap minimum does not explain what GC costs."""
+"""Share of the GC CPU time. With less, the heap minimum does not explain the cost of GC."""
 
 _FEW_MIB = 16.0
-"""MiB. If the live heap was larger at times, a high GOGC costs more than a few MiB then."""
+"""MiB. If the live heap was larger at times, a high GOGC may cost more memory than this."""
 
 _LARGER_AT_TIMES = "No action needed: most of what GC costs is in the other cycles."
 
@@ -60,13 +60,13 @@ _LARGER_AT_TIMES = "No action needed: most of what GC costs is in the other cycl
 def heap_minimum_bound(facts: ProcessFacts) -> Iterator[Evidence]:
     """Checks how many goals are the heap minimum."""
     t, known = facts.thresholds, facts.goal_set_by.count()
-    # No goal starts a forced cycle.
+    # A goal never starts a forced cycle.
     own = (facts.goal_set_by == "heap-minimum") & ~facts.cycles["forced"]
     at_minimum = int(own.sum())
     if known >= t.min_cycles and at_minimum > t.heap_minimum_share * known:
         cost = facts.cost_share(own)
         costly = (facts.summary.gc_cpu_share or 0) > t.gc_cpu_warn
-        # Of a heap that was larger for some time, the cycles of that time may cost the most.
+        # If a heap was larger for some time, those cycles may cost the most.
         little = cost is not None and cost <= _MOST_OF_COST
         only = f" They take only {percent(cost)} of the GC CPU time." if little and cost else ""
         goal_mib = median(facts.cycles["heap_goal_mib"].filter(own))
@@ -82,7 +82,7 @@ def heap_minimum_bound(facts: ProcessFacts) -> Iterator[Evidence]:
 
 
 def _costly_gogc(facts: ProcessFacts) -> str | None:
-    """Returns what a high GOGC costs if the live heap was not always small; else None."""
+    """Returns the cost of a high GOGC if the live heap was not always small; else None."""
     most = facts.summary.live_heap_max_mib or 0.0
     if most <= _FEW_MIB:
         return None
@@ -192,7 +192,7 @@ def gogc_off_without_limit(facts: ProcessFacts) -> Iterator[Evidence]:
     t, goals = facts.thresholds, facts.cycles["heap_goal_mib"]
     if not goals.null_count():
         return
-    # A frame that someone made may have no goals at all, and then no format either.
+    # A frame made by a caller may have no goals at all, and then no format either.
     without = where(facts.cycles, goals.is_null())
     count = len(complete(without, "start_s", "format"))
     if count > t.no_goal_share * len(facts.cycles) and count >= t.min_cycles:
@@ -217,7 +217,7 @@ def gogc_off_without_limit(facts: ProcessFacts) -> Iterator[Evidence]:
     source="debug.SetGCPercent, debug.SetMemoryLimit",
 )
 def nonconstant_gogc(facts: ProcessFacts) -> Iterator[Evidence]:
-    """Names the settings of a process that changed them, and when."""
+    """Names the settings that a process changed while running, and when."""
     settings = distinct(facts.regimes)
     if len(settings) < 2:
         return
@@ -301,7 +301,7 @@ def _limit_not_as_declared(facts: ProcessFacts) -> Iterator[Evidence]:
 
 
 def _followed_limit(facts: ProcessFacts) -> Regime | None:
-    """Returns the last setting with a limit that only the goals show; None without one."""
+    """Returns the last setting with a limit that only the goals show; None if there is none."""
     if len(facts.limited_cycles) < facts.thresholds.level_cycles:
         return None
     shown = [regime for regime in facts.regimes if regime.is_limited]
@@ -323,7 +323,7 @@ def _gogc_not_as_declared(facts: ProcessFacts) -> Iterator[Evidence]:
     effective = not_null(facts.cycles["effective_gogc"].filter(by_gogc)).median()
     if not isinstance(effective, float):
         return
-    # Of small heaps, the printed MiB leave a wide range.
+    # For small heaps, the printed MiB leave a wide range.
     ranges = gogc_ranges(facts.cycles).filter(by_gogc)
     possible = pl.lit(declared).is_between("low_raised", "high")
     allowed = max(t.gogc_declared_points, t.gogc_declared_share * (0 if is_off else declared))
@@ -345,6 +345,6 @@ def _gogc_not_as_declared(facts: ProcessFacts) -> Iterator[Evidence]:
 
 
 def _stated(facts: ProcessFacts, name: str) -> str:
-    """Returns who says that a setting has its value, as the end of a clause."""
+    """Returns where a setting's value is stated, as the end of a clause."""
     source = getattr(facts.settings, name).source
     return "was given" if source == "given" else f"is stated ({source})"

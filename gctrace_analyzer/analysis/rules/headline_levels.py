@@ -17,17 +17,17 @@ _RULES = {
     "gc_cpu": ("GC001",),
     "assist": ("GC005",),
     "pauses": ("GC009", "GC010", "GC011", "GC046"),
-    # Thrashing is cycles without pause, for goals that leave no room.
+    # Thrashing means cycles without a break, because goals leave no room.
     "frequency": ("GC003", "GC016", "GC015"),
     "heap_goal": (
         *("GC016", "GC015", "GC014", "GC018", "GC019", "GC027", "GC045", "GC008", "GC004"),
     ),
     "live_heap": ("GC021",),
 }
-"""The rules whose findings are about a figure."""
+"""The rules with findings about a figure."""
 
 _STOPPED = 0.05
-"""Share of the time. Pauses that take more are not ok, however short each of them is."""
+"""Share of the time. Pauses that take more are not ok, even if each is short."""
 
 
 def levels(
@@ -39,9 +39,9 @@ def levels(
 ) -> dict[str, Level]:
     """Returns the levels that agree with the findings, so that a report is consistent.
 
-    A figure is `info` if a minor finding is about it, else `ok` if it is known. It has no
-    level if it is high, in any of the processes, but the log is too short for a finding, and if
-    the clock is `too_coarse` for it.
+    A figure is `info` if a minor finding is about it, else `ok` if it is known. It has no level if
+    it is high in any process but the log is too short for a finding, or if the clock is
+    `too_coarse` for it.
     """
     every = list(findings)
     well = _known(summary, thresholds, too_coarse) - costly(processes, thresholds)
@@ -49,7 +49,7 @@ def levels(
     for figure, rules in _RULES.items():
         about = [each for each in every if each.id in rules]
         if figure == "heap_goal":
-            # A live heap that fills its limit leaves the goal no room.
+            # A live heap that fills its limit leaves no room below the goal.
             about += [each for each in every if "room_pct" in each.figures]
         severities = {each.severity for each in about}
         if "bad" in severities:
@@ -67,8 +67,8 @@ def costly(summaries: Iterable[Summary], thresholds: Thresholds) -> set[str]:
     """Returns the figures that would be a problem if the log were long enough to show one.
 
     Args:
-        summaries: one of each process.
-        thresholds: from where on a figure is a problem.
+        summaries: the summary of each process.
+        thresholds: the values above which a figure is a problem.
     """
     return {
         name
@@ -101,4 +101,4 @@ def _known(summary: Summary, t: Thresholds, too_coarse: Container[str]) -> set[s
 
 
 _SHARE_OF = {"assist": "gc_cpu"}
-"""The figure that another one is a share of."""
+"""The figure that another figure is a share of."""

@@ -82,7 +82,7 @@ def limit_thrash(facts: ProcessFacts) -> Iterator[Evidence]:
             f"{text[0].lower()}{text[1:]}"
         )
     text += _above_limit(facts)
-    # Metrics without a limit show only how little room there is.
+    # Metrics without a limit only show how little room there is.
     is_limit = facts.cycle_pauses is None or worst["limiter"] or len(facts.limited_cycles)
     settings, advice = ("GOMEMLIMIT", None) if is_limit else ("GOMEMLIMIT or GOGC", EITHER)
     headline = (
@@ -114,7 +114,7 @@ EITHER = (
 
 
 def _since(facts: ProcessFacts) -> str:
-    """Returns that the thrashing ended, and what holds since then, as a sentence; or nothing."""
+    """Returns that the thrashing ended, and what is true since then, as a sentence; or nothing."""
     end_s = maximum(facts.thrashing["end_s"])
     later = facts.cycles.filter(pl.col("start_s") > end_s)
     if len(later) < facts.thresholds.level_cycles:
@@ -128,7 +128,7 @@ def _since(facts: ProcessFacts) -> str:
 
 
 def _above_limit(facts: ProcessFacts) -> str:
-    """Returns by how much the heap alone exceeded the limit; empty if it did not, or is unknown."""
+    """Returns how far the heap alone exceeded the limit; empty if it did not or is unknown."""
     regime, *others = facts.regimes or (None,)
     if regime is None or others or not len(heaps := not_null(facts.cycles["heap_end_mib"])):
         return ""
@@ -142,12 +142,12 @@ def _above_limit(facts: ProcessFacts) -> str:
 
 
 def _causes(facts: ProcessFacts, otherwise: tuple[str, ...]) -> tuple[str, ...] | None:
-    """Returns what explains a finding: the rule's causes if the live heap grew into the limit."""
+    """Returns the causes of a finding: those of the rule if the live heap grew into the limit."""
     return None if facts.grew_into_limit or facts.fills_limit is not None else otherwise
 
 
 def _thrashed_in_passing(facts: ProcessFacts) -> bool:
-    """Returns whether all thrashing was short, and over well before the end of the run."""
+    """Returns whether all thrashing was brief and ended well before the end of the run."""
     episodes = facts.thrashing
     short_s = _IN_PASSING * (facts.summary.span_s or 0.0)
     return (
@@ -158,14 +158,14 @@ def _thrashed_in_passing(facts: ProcessFacts) -> bool:
 
 
 def cost_of_thrashing(facts: ProcessFacts) -> str:
-    """Returns what thrashing costs, if it is much: of the whole run if it lasted nearly as long."""
+    """Returns the cost of thrashing, if high: of the whole run if it lasted nearly as long."""
     summary, worst = facts.summary, _longest(facts)
     whole = total(_lengths(facts)) >= _MOST_OF_RUN * (summary.span_s or 0.0)
     share = summary.gc_cpu_share if whole else worst["gc_cpu_share"]
     if share is None:
         rate = worst["gc_per_s"] or 0.0
         return f": GC runs {digits(rate, 2)} times a second"
-    # The report has the share of the whole run next to it.
+    # The report shows the share of the whole run next to it.
     time = "" if whole else f" for {duration_text(worst['end_s'] - worst['start_s'])}"
     takes, text = ("takes", gc_cpu_text(summary)) if whole else ("took", percent(share))
     if share >= facts.thresholds.gc_cpu_warn:
@@ -188,7 +188,7 @@ _MOST_OF_RUN = 0.8
 """Share of the run's time. Thrashing that lasts longer is described by the figures of the run."""
 
 _IN_PASSING = 0.1
-"""Share of the run's time. Shorter thrashing that is over does not explain what GC costs in all."""
+"""Share of the run's time. Shorter thrashing that is over does not explain the cost of GC."""
 
 
 _LIMITER = (
@@ -324,7 +324,7 @@ def _room(facts: ProcessFacts, gogc: float) -> str:
 
 
 def _taken(facts: ProcessFacts) -> str:
-    """Returns how much of its limit a heap may take, by goals that are above the live heap."""
+    """Returns how much of its limit a heap may use, by goals above the live heap."""
     limit = facts.settings.value("memory_limit_mib") or 0.0
     goals = facts.limited_cycles.filter(pl.col("effective_gogc") > _WITH_ROOM)["heap_goal_mib"]
     is_another = any(regime.memory_limit_source == "inferred" for regime in facts.regimes)
@@ -337,7 +337,7 @@ def _taken(facts: ProcessFacts) -> str:
 
 
 _HALF = 0.5
-"""Of the usual room: with less at the end, both are said."""
+"""Share of the usual room. If less is left at the end, both values are reported."""
 
 
 _EASED = (

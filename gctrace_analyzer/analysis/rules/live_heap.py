@@ -110,9 +110,9 @@ def live_heap_growth(facts: ProcessFacts) -> Iterator[Evidence]:
 
 
 def _also_grew(facts: ProcessFacts) -> str:
-    """Returns what of the goroutines grew with the live heap, as a part of a sentence.
+    """Returns what grew with the live heap among the goroutines, as a part of a sentence.
 
-    One that never ends keeps its stack, and what that refers to.
+    A goroutine that never ends keeps its stack and everything the stack refers to.
     """
     if (numbers := growth_of_goroutines(facts.cycles)) is not None:
         return f", and the number of goroutines from {numbers[0]:,} to {numbers[1]:,},"
@@ -148,7 +148,7 @@ def _time_to_limit(facts: ProcessFacts, mib_per_h: float) -> str:
 
 
 _SPIKE_POINTS = 2000
-"""Of the cycles of longer logs, evenly distributed ones."""
+"""Points of the search: in longer logs, evenly distributed cycles."""
 
 
 @rule(
@@ -184,7 +184,7 @@ def live_heap_spike(facts: ProcessFacts) -> Iterator[Evidence]:
     high = (live > t.spike_times * around) & (live - around > t.growth_min_mib)
     spikes = where(timed, high)
     is_back = live[-1] < t.spike_back_times * median(live) and not high[-1]
-    # What the log begins with did not rise for a short time.
+    # A level at the beginning of the log is not a short rise.
     if len(spikes) and is_back and not high[0]:
         yield Evidence(
             "info",
@@ -214,7 +214,7 @@ def live_heap_spike(facts: ProcessFacts) -> Iterator[Evidence]:
     explained_by=("GC021",),
 )
 def live_heap_step(facts: ProcessFacts) -> Iterator[Evidence]:
-    """Looks for a level of the live heap that it moved to and stayed at."""
+    """Looks for a level that the live heap moved to and stayed at."""
     if (move := facts.moved) is not None:
         text = move.text
         yield Evidence(

@@ -30,7 +30,7 @@ from gctrace_analyzer.units import duration_text
     source="self-check of the log",
 )
 def log_incomplete(facts: ProcessFacts) -> Iterator[Evidence]:
-    """Checks for missing cycles, and that the lines add up to the GC CPU the log prints."""
+    """Checks for missing cycles, and compares the sum of the lines with the printed GC CPU."""
     t, check, missing = facts.thresholds, facts.summary.log_check_points, facts.missing_cycles
     parts = []
     if missing:
@@ -94,7 +94,7 @@ _BETTER_SINCE = (
     source="Go release notes",
 )
 def old_go(facts: ProcessFacts) -> Iterator[Evidence]:
-    """Looks for line formats of old Go releases, and problems that newer ones have solved."""
+    """Looks for line formats of old Go releases, and for problems that newer ones have solved."""
     newest = facts.go_versions[1]
     better = [
         words
@@ -157,7 +157,7 @@ def healthy(facts: OverallFacts) -> Iterator[Evidence]:
     if cpu:
         most = "at most " * (len(cpu) > 1)
         parts.append(f"GC CPU {most}{percent(max(cpu))} (warns at {100 * t.gc_cpu_warn:g} %)")
-    # Longer ones are no problem where a start-up has them, and a minor finding says so.
+    # Longer pauses are no problem during a start-up, and a minor finding reports them.
     if pauses and max(pauses) <= t.stw_single_ms:
         p99, limit = (duration_text(ms / 1000) for ms in (max(pauses), t.stw_single_ms))
         parts.append(f"pauses {p99} p99 (warns at {limit})")

@@ -69,7 +69,7 @@ def _of_one_allocation(facts: ProcessFacts) -> str | None:
     rows = facts.cycles[max(longest - 1, 0) : longest + 1][[*names]].rows()
     num, start, goal, _ = rows[-1]
     before = 0 if num == 1 else rows[0][3] if rows[0][0] == num - 1 else None
-    # Up to Go 1.17, a goal that the heap has passed is printed as 1 MiB more than the heap.
+    # Up to Go 1.17, a goal that the heap passed is printed as the heap plus 1 MiB.
     if None in (start, goal, before) or start < goal - 1:
         return None
     grown = start - before
@@ -124,7 +124,7 @@ _OF_STACKS = (
 
 
 def _are_alike(pauses: pl.Series) -> bool:
-    """Returns whether several pauses are all about as long; those of a busy host vary."""
+    """Returns whether several pauses have about the same length; on a busy host they vary."""
     values = not_null(pauses)
     return len(values) >= _SEVERAL and minimum(values) > maximum(values) / 2
 
@@ -137,7 +137,7 @@ _UPGRADE = (
 )
 
 _SEVERAL = 5
-"""Pauses that are enough to be alike."""
+"""Number of pauses that is enough to compare their lengths."""
 
 _FORCE_LESS = (
     "Call `runtime.GC` less often, or upgrade: Go 1.9 and later mark while the program runs, also "
@@ -145,7 +145,7 @@ _FORCE_LESS = (
 )
 
 MOST_SINGLE = 2
-"""Long pauses. So few, in a log of hours or of seconds, are no property of the program."""
+"""Number of long pauses. This few, in a log of hours or of seconds, do not describe the program."""
 
 
 def _long_pauses(
@@ -199,11 +199,11 @@ def _long_pauses(
 
 
 def _share(facts: ProcessFacts) -> str:
-    """Returns what pauses add up to if they are most of a high GC CPU, as the end of a sentence."""
+    """Returns the sum of pauses if they are most of a high GC CPU, as the end of a sentence."""
     of_gc, of_time = stopped_gc_share(facts), facts.summary.stw_share
     if high_gc_cpu.id not in facts.matched or of_gc is None or of_time is None:
         return ""
-    # A share of GC CPU would be of what the runtime counts, which is not all of the pauses.
+    # A share of GC CPU would refer to what the runtime counts, which excludes part of the pauses.
     return f": pauses take {percent(of_time)} of the time"
 
 
@@ -228,7 +228,7 @@ def long_pauses_of_metrics(facts: ProcessFacts) -> Iterator[Evidence]:
     if pauses.late_p99_ms > t.stw_single_ms:
         severity = "bad" if pauses.late_p99_ms > t.stw_bad_ms else "warn"
     longest = duration_text(max(pauses.max_ms, facts.summary.stw_max_ms or 0.0) / 1000)
-    # A maximum is of the observed time only if it is known for all of it.
+    # A maximum covers the observed time only if it is known for all of it.
     upto = "up to" if pauses.exact or facts.summary.stw_max_ms is not None else "at least"
     parts = []
     if pauses.p50_ms is not None:

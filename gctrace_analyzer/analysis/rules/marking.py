@@ -1,4 +1,4 @@
-"""Rules about marking: what is marked in addition to the heap, by which workers, and how fast."""
+"""Rules about marking: what is marked besides the heap, by which workers, and how fast."""
 
 from __future__ import annotations
 
@@ -146,7 +146,7 @@ def low_mark_throughput(facts: ProcessFacts) -> Iterator[Evidence]:
     roots = pl.col("stacks_mib").fill_null(0) + pl.col("globals_mib").fill_null(0)
     # The sizes are truncated to whole MiB; adding 1 MiB compensates for that.
     rate = (pl.col("heap_live_mib") + roots + 1) / spent_ms * 1000
-    # Where hardly anything is live, an idle worker may have waited for a stack to scan.
+    # With hardly any live heap, an idle worker may have waited for a stack to scan.
     is_slow = (spent_ms > 0) & (pl.col("heap_live_mib") > 0) & (rate < t.mark_mib_per_cpu_s)
     slow = long.filter(is_slow).with_columns(rate=rate)
     starved = long.filter(
@@ -168,7 +168,7 @@ def low_mark_throughput(facts: ProcessFacts) -> Iterator[Evidence]:
 
 
 def _starved(cycles: pl.DataFrame) -> Evidence:
-    """Returns that these cycles waited while they marked."""
+    """Returns that these cycles waited while marking."""
     longest = cycles.sort("concurrent_mark_ms", descending=True).row(0, named=True)
     mark_s, spent_s = (longest[name] / 1000 for name in ("concurrent_mark_ms", "spent_ms"))
     text = f"marking took {duration_text(mark_s)} for {duration_text(spent_s)} of CPU time"

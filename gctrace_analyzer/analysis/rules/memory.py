@@ -27,7 +27,7 @@ _SCAVENGER = " (last line of the scavenger)"
     source="golang/go#18896",
 )
 def fragmentation(facts: MemoryFacts) -> Iterator[Evidence]:
-    """Checks how much of the heap in use holds no objects, and will not until the next cycle."""
+    """Checks how much of the heap in use is empty and stays empty until the next cycle."""
     t, memory = facts.thresholds, facts.memory
     wasted = memory.fragmentation_mib
     if wasted is None or memory.alloc_mib is None:
@@ -57,7 +57,7 @@ def fragmentation(facts: MemoryFacts) -> Iterator[Evidence]:
     source="golang/go#33376",
 )
 def unreleased_idle(facts: MemoryFacts) -> Iterator[Evidence]:
-    """Checks how much idle heap is not needed soon and was not returned to the operating system."""
+    """Checks how much idle heap was neither needed soon nor returned to the operating system."""
     t, memory = facts.thresholds, facts.memory
     spare, total = memory.spare_mib, memory.sys_mib or memory.heap_sys_mib
     if spare is None or not total:
@@ -76,7 +76,7 @@ def unreleased_idle(facts: MemoryFacts) -> Iterator[Evidence]:
 
 
 def _to_return(facts: MemoryFacts) -> str | None:
-    """Returns what makes a release without a memory limit return memory; None of others."""
+    """Returns how to return memory in a release without a memory limit; None for others."""
     if facts.newest_go is None or facts.newest_go >= (1, 19):
         return None
     by_itself = (
@@ -205,7 +205,7 @@ def oom_not_proven(facts: DeathFacts) -> Iterator[Evidence]:
     source="golang/go#71150",
 )
 def off_heap_heavy(facts: DeathFacts) -> Iterator[Evidence]:
-    """Checks how much of the resident memory at death was not Go's."""
+    """Checks how much of the resident memory at a death was not Go's."""
     death = facts.death
     off_heap, resident = death.off_heap_mib, death.resident_mib
     if not death.proven or off_heap is None or not resident:

@@ -17,7 +17,7 @@ Facts = TypeVar("Facts")
 
 @frozen
 class RuleTexts:
-    """What is written about a rule. As `@rule(…)`, it registers the function that it decorates.
+    """The texts about a rule. As `@rule(…)`, it registers the function that it decorates.
 
     Attributes:
         id: `GC001` to `GC046`; never changes.
@@ -26,8 +26,8 @@ class RuleTexts:
         condition: when the rule matches, with `{t.gc_cpu_warn:.0%}` for the threshold of that
             name (see `filled`).
         advice: what to do, unless the evidence has better advice for its input.
-        needs: the figures, observations or witness without which it is silent, with thresholds.
-        contradicted_by: what would show that it is wrong, and where to look for that.
+        needs: the figures, observations or evidence that the rule requires, with thresholds.
+        contradicted_by: what would prove the finding wrong, and where to look for it.
         source: the runtime source, issue, document or measurement that the rule is based on.
         explained_by: ids of the rules that cause this one when they match as well.
     """
@@ -53,7 +53,7 @@ class RuleTexts:
 
     @property
     def page(self) -> str:
-        """Where the rule is described: the path of the page in the repository, and its anchor."""
+        """The path of the page that describes the rule, with its anchor."""
         return page_of(self.id, self.name)
 
 
@@ -101,5 +101,5 @@ def find_rule(text: str) -> Rule[Any] | None:
 
 
 def nearest_name(text: str, names: Iterable[str]) -> str | None:
-    """Returns the name that is most like a mistyped one; of an id, none is more likely meant."""
+    """Returns the name most similar to a mistyped one; for an id there is none."""
     return None if re.fullmatch(r"(?i)gc-?\d+", text) else nearest(text, names)

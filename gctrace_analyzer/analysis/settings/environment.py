@@ -23,10 +23,10 @@ _PROC = Path("/proc")
 
 
 def started_in(settings: Settings, variables: Mapping[str, str], source: str) -> Settings:
-    """Returns the settings; GOGC and GOMEMLIMIT that they lack are from the environment.
+    """Returns the settings, with missing GOGC and GOMEMLIMIT from the environment.
 
     Args:
-        settings: what the user gave, which wins.
+        settings: the settings from the user, which take precedence.
         variables: the environment that the program was started in.
         source: whose environment it is.
     """
@@ -41,7 +41,7 @@ def started_in(settings: Settings, variables: Mapping[str, str], source: str) ->
 
 
 def of_process(pid: int) -> dict[str, str]:
-    """Returns the environment that a running process of this machine was started in.
+    """Returns the environment in which a running process of this machine was started.
 
     Raises:
         BadSettingError: there is no such process, it is another user's, or this is not Linux.

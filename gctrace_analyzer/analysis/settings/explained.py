@@ -1,4 +1,4 @@
-"""The parts of a process whose heap goals one setting explains, and what is stated about them."""
+"""Parts of a process whose heap goals one setting explains, and its stated settings."""
 
 from __future__ import annotations
 
@@ -15,35 +15,35 @@ from gctrace_analyzer.analysis.thresholds import DEFAULT
 from gctrace_analyzer.ingest.rows import median, not_null
 
 STATED_TOLERANCE = 0.08
-"""Relative difference from a stated GOGC that the printed goals leave."""
+"""Relative difference between the stated GOGC and the printed goals that counts as none."""
 
 _SAME_LIMIT = 2.0
 """Ratio of two goals that one limit can set, as memory outside the heap drifts."""
 
 _JUMP, _JUMP_CYCLES = 1.3, 5
-"""Ratio of the goals before and after a change of the limit, and cycles of their medians."""
+"""Ratio of the goals before and after a change of the limit, and the cycles of both medians."""
 
 _LONG_WAIT_S, _WAIT_TIMES = 1.0, 5.0
 """Seconds, and times the usual interval, in which the scavenger returns much memory."""
 
 _SAME_LIVE, _CLIMBING = 1.1, 3
-"""Ratio of live heaps that count as one, and goals in a row that show memory being returned."""
+"""Ratio of live heaps that count as equal, and goals in a row that show memory returning."""
 
 _MOSTLY = 0.9
 """Share of the goals that one explanation must cover."""
 
 _SWEPT_MIB = 2.0
-"""Printed MiB between live heap and goal that the sweeper may need, with truncation."""
+"""MiB between live heap and goal, as printed, that the sweeper may need, with truncation."""
 
 _NARROW = 1.25
-"""Ratio of the ends of an interval of GOGC in which a usual value is hardly there by chance."""
+"""Ratio of the ends of an interval of GOGC. In a narrower one, a usual value is hardly chance."""
 
 
 class Stated(NamedTuple):
     """A setting from outside the goals: its value (infinite: off; None: unknown) and source.
 
-    A value that `wins` is of the running process, or the user's; others are of its start, and
-    hold until the goals contradict them.
+    A value that `wins` comes from the running process or the user. Other values come from its
+    start, and hold until the goals contradict them.
     """
 
     value: float | None = None
@@ -62,7 +62,7 @@ NOTHING = Known()
 
 
 def stated_in(settings: Settings) -> Known:
-    """Returns GOGC and the memory limit as far as the user or the inputs state them."""
+    """Returns GOGC and the memory limit as stated by the user or the inputs."""
     known = []
     for setting in (settings.gogc, settings.memory_limit_mib):
         if setting is None:
@@ -76,7 +76,7 @@ def stated_in(settings: Settings) -> Known:
 
 
 def parts_of(seen: pl.DataFrame, known: Known) -> list[Part]:
-    """Returns the parts of a process in the order of time; of one with no goals, one.
+    """Returns the parts of a process in order of time; one part if it has no goals.
 
     Args:
         seen: the rows of `gogc_ranges` that show something, in order.
@@ -101,7 +101,7 @@ def parts_of(seen: pl.DataFrame, known: Known) -> list[Part]:
 
 
 def _settled(seen: pl.DataFrame, known: Known) -> Part | None:
-    """Returns the whole process as one part if a usual GOGC explains every goal."""
+    """Returns the whole process as one part if one usual GOGC explains every goal."""
     if seen["no_goal"].any():
         return None
     low = greatest(seen["low"]) if len(seen) else -math.inf
@@ -112,14 +112,14 @@ def _settled(seen: pl.DataFrame, known: Known) -> Part | None:
     part = Part(State(usual, math.inf, 0.0), 0, len(seen))
     if search.cost_of(usual, known.gogc.value) == 0.0:
         return part
-    # A limit may explain them as well: a stated one, or any if the goals hardly vary.
+    # A limit may explain the goals as well: a stated one, or any if the goals hardly vary.
     if known.limit.value not in (None, math.inf):
         return None
     return _with_alternative(part, seen, known, limited=False)
 
 
 def _stated_tops(seen: pl.DataFrame, known: Known) -> tuple[float, ...]:
-    """Returns the goal that a stated limit sets, if there are any that it may set."""
+    """Returns the goals that stated limits may set."""
     if known.limit.value is None:
         return ()
     ends = goal_range(known.limit.value, median(seen["stacks"]))
@@ -128,7 +128,7 @@ def _stated_tops(seen: pl.DataFrame, known: Known) -> tuple[float, ...]:
 
 
 def _joined(first: Part, second: Part, seen: pl.DataFrame, known: Known) -> Part | None:
-    """Returns both parts as one if one GOGC with one limit explains them; None if it does not.
+    """Returns both parts as one if a GOGC and a limit explain them together; else None.
 
     The goal is the lower of GOGC's and the limit's. What the limit leaves to the heap drifts with
     the memory outside it, but does not jump.
@@ -144,7 +144,7 @@ def _joined(first: Part, second: Part, seen: pl.DataFrame, known: Known) -> Part
         is_odd = search.cost_of(other.gogc, known.gogc.value) > search.COMMON
         if gogc in (other.gogc, math.inf) and _is_at_least(longest, other.gogc, seen):
             gogc = other.gogc
-        # Beside a limit, goals that only an unusual GOGC explains are the limit's.
+        # Next to a limit, the limit explains goals that would need an unusual GOGC.
         elif not is_odd:
             return None
         if other.is_off:
@@ -154,10 +154,10 @@ def _joined(first: Part, second: Part, seen: pl.DataFrame, known: Known) -> Part
     rows = seen[first.begin : first.end], seen[second.begin : second.end]
     around = rows[0].tail(_JUMP_CYCLES), rows[1].head(_JUMP_CYCLES)
     joint = pl.concat(around)
-    # A stated limit holds for all goals below it, and memory is returned in long intervals.
+    # A stated limit applies to all goals below it, and memory is returned in long intervals.
     may_jump = greatest(joint["goal"]) <= (known.limit.value or 0.0) < math.inf
     may_jump |= _follows_a_wait(joint["start_s"])
-    # While a program thrashes, memory that it does not return takes from the goal.
+    # While a program thrashes, memory that it does not return lowers the goal.
     thrashes = bool((joint["goal"] <= joint["live"]).any())
     jump = _SAME_LIMIT if thrashes else _JUMP
     if not (may_jump or _fits(*around, gogc, jump)) or not _fits(*rows, gogc, _SAME_LIMIT):
@@ -167,9 +167,9 @@ def _joined(first: Part, second: Part, seen: pl.DataFrame, known: Known) -> Part
 
 
 def _fits(first: pl.DataFrame, second: pl.DataFrame, gogc: float, times: float) -> bool:
-    """Returns whether one limit leaves what the goals of two parts show, to within a factor.
+    """Returns whether one limit explains the goals of two parts, within a factor.
 
-    It leaves at least the goals that GOGC set, and exactly those that are lower than GOGC's.
+    The limit must leave at least the goals that GOGC set, and exactly the goals below GOGC's.
     """
     for one, other in ((first, second), (second, first)):
         limited, by_limit = (rows.filter(pl.col("high") < gogc) for rows in (one, other))
@@ -177,7 +177,7 @@ def _fits(first: pl.DataFrame, second: pl.DataFrame, gogc: float, times: float) 
             continue
         left, most = above_live(limited), above_live(by_limit)
         if not len(most):
-            # A live heap that is its own goal does not fit under a limit that has room for it.
+            # A goal equal to its live heap does not fit under a limit that has room for it.
             most, times = by_limit["live"], _JUMP
         if len(left) > (1 - _MOSTLY) * len(one):
             fits = median(left) <= times * median(most) + 1
@@ -190,9 +190,9 @@ def _fits(first: pl.DataFrame, second: pl.DataFrame, gogc: float, times: float) 
 
 
 def _follows_a_wait(starts_s: pl.Series) -> bool:
-    """Returns whether the middle of some cycles comes long after the one before.
+    """Returns whether the middle of some cycles comes long after the cycle before.
 
-    Meanwhile, the scavenger returns memory that took from the goal.
+    In the meantime the scavenger returns memory, which raises the goal.
     """
     waits = starts_s.diff()
     wait = waits[len(waits) // 2] if len(waits) > 2 else None
@@ -200,9 +200,9 @@ def _follows_a_wait(starts_s: pl.Series) -> bool:
 
 
 def _drained(limited: Part, part: Part, seen: pl.DataFrame) -> Part | None:
-    """Returns both parts as one if the limit's goals rise as memory is returned to the OS.
+    """Returns both parts as one if the limit's goals rise while memory is returned to the OS.
 
-    GOGC sets its goal at once, so goals between the live heap and that one are a limit's.
+    GOGC sets its goal at once, so goals between the live heap and GOGC's goal come from a limit.
     """
     begin = part.begin
     around = seen[
@@ -219,13 +219,13 @@ def _drained(limited: Part, part: Part, seen: pl.DataFrame) -> Part | None:
 
 
 def _is_at_least(limited: Part, gogc: float, seen: pl.DataFrame) -> bool:
-    """Returns whether a GOGC would set the goals of a part if its limit did not."""
+    """Returns whether a GOGC would set at least the goals of a part without its limit."""
     least = quantile(seen["low"][limited.begin : limited.end], 0.9)
     return gogc * (1 + STATED_TOLERANCE) >= least
 
 
 def _with_alternative(part: Part, seen: pl.DataFrame, known: Known, *, limited: bool) -> Part:
-    """Returns the part, marked if GOGC and a limit both explain its goals.
+    """Returns the part, marked if GOGC and a limit each explain its goals.
 
     Args:
         part: a part under a GOGC or a limit.
@@ -254,7 +254,7 @@ def _with_alternative(part: Part, seen: pl.DataFrame, known: Known, *, limited: 
         return part
     low = greatest(rows["low"].filter(rows["low"] <= gogc))
     high = -greatest(-rows["high"].filter(rows["high"] >= gogc))
-    # A wide interval has a usual value by chance, and so have few goals: tiny heaps say little.
+    # Wide intervals contain usual values by chance. Few goals and tiny heaps prove little.
     is_narrow = low > 0 and high <= _NARROW * low and len(rows) >= FEWEST_GOALS
     if cost <= search.COMMON and is_narrow and not limited:
         return part
@@ -272,16 +272,16 @@ def above_live(rows: pl.DataFrame) -> pl.Series:
 
 
 def exceeds(rows: pl.DataFrame, top_mib: float) -> bool:
-    """Returns whether a goal is above the highest one of a limit, which is then not in effect.
+    """Returns whether a goal is above the highest one of a limit, which then is not in effect.
 
-    A goal may be just above the live heap, whatever the limit, or above one large allocation.
+    A goal may be just above the live heap or one large allocation, whatever the limit.
     """
     least = (rows["live"] + 1).clip(lower_bound=top_mib)
     return bool((rows["low"].is_finite() & (rows["goal"] > least)).any())
 
 
 def above_limit(rows: pl.DataFrame, limit_mib: float) -> bool:
-    """Returns whether enough goals are above a limit to show that it was not in effect.
+    """Returns whether enough goals are above a limit to prove that it was not in effect.
 
     The goal is never below the live heap, whatever the limit; both are printed in whole MiB.
     """

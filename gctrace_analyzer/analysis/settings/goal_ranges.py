@@ -1,4 +1,4 @@
-"""What each printed heap goal says about GOGC, as an interval.
+"""The interval of GOGC that each printed heap goal allows.
 
 The runtime truncates every size to MiB, so "5 MB" stands for [5, 6) MiB. With the rule that sets
 the goal (gcControllerState.commit, runtime/mgcpacer.go), each cycle leaves an interval of GOGC:
@@ -24,18 +24,18 @@ HEAP_MINIMUM_MIB = 4
 """MiB at GOGC=100. The heap minimum scales with GOGC (heapMinimum in runtime/mgcpacer.go)."""
 
 _ROUNDING = 0.02
-"""Relative error of GOGC beyond the truncation: what the runtime counts and does not print."""
+"""Relative error of GOGC beyond truncation: memory that the runtime counts but does not print."""
 
 _BELOW = 1 - 2**-53
-"""Times an end that does not belong to an interval: the number below it."""
+"""Factor on an interval's open end: the next number below it."""
 
 _RAISED_ROOM_MIB, _RAISED_TO_START_MIB = 42, 16
-"""MiB between live heap and goal. From there on the trigger is over 2 MiB, or 0.8, below the goal,
-because it is at most 95 % of the way: the printed heap shows whether it was passed. 0.8 is enough
-for the heap minimum of a usual GOGC, which is a whole number of MiB."""
+"""MiB between live heap and goal. Above the first, the trigger is over 2 MiB below the goal, above
+the second over 0.8 MiB, because it is at most 95 % of the way: the printed heap shows whether it
+was passed. 0.8 is enough for the heap minimum of a usual GOGC, which is a whole number of MiB."""
 
 _USUAL = 3
-"""Larger heaps past their goal that show what is usual in a process; the first cycle may be one."""
+"""Larger heaps past their goal that show the usual case; the first cycle may be one of them."""
 
 _FIRST_LIVE_MIB = HEAP_MINIMUM_MIB / (1 + 7 / 8)
 """MiB that count as marked before the first cycle, up to Go 1.18 (gcinit, runtime/mgc.go)."""
@@ -44,26 +44,26 @@ NEEDED = (
     *("process", "gc_num", "format", "heap_start_mib", "heap_live_mib", "heap_goal_mib"),
     *("stacks_mib", "globals_mib", "heap_end_mib", "forced", "concurrent_mark_ms"),
 )
-"""Columns of the cycles that the intervals are made from."""
+"""Columns of the cycles that the intervals need."""
 
 
 _MAY_HAVE_NO_GOAL = ("gc15", "gc16", "gc18")
 """Formats that print no goal if GOGC is off and there is no limit."""
 
 _BY_REACHABLE = "gc15"
-"""Go 1.5 takes the live heap without what was allocated while marking (`heap_reachable`)."""
+"""Go 1.5 excludes allocation during marking from the live heap (`heap_reachable`)."""
 
 _LIVE = pl.col("heap_live_mib")
 _REACHABLE = (_LIVE - (pl.col("heap_end_mib") - pl.col("heap_start_mib"))).clip(0)
 
 
 def has_go15(cycles: pl.DataFrame) -> bool:
-    """Returns whether some lines are of Go 1.5, whose goals follow another rule."""
+    """Returns whether some lines come from Go 1.5, whose goals follow another rule."""
     return _BY_REACHABLE in distinct(cycles, "format")
 
 
 def goal_base_mib(*, go15: bool) -> pl.Expr:
-    """Returns the live heap that GOGC is added to for the next goal.
+    """Returns the live heap to which GOGC is applied for the next goal.
 
     Source: gcMark and startCycle in runtime/mgc.go (go1.5); heap_marked in later releases.
     """
@@ -79,9 +79,9 @@ def goal_was_raised(live: pl.Expr, within: Within) -> pl.Expr:
     """Returns whether one large allocation took the heap past the goal at the start of a cycle.
 
     The runtime then raises the goal to just above the heap, so it shows neither GOGC nor a limit.
-    Smaller allocations start a cycle at the trigger, which is at most 95 % of the way from the
-    live heap to the goal, or 4 MiB below the goal if that is closer. In small heaps both look
-    alike: there it counts what happens in most of the larger heaps of the process.
+    Smaller allocations start a cycle at the trigger, which is at most 95 % of the way from the live
+    heap to the goal, or 4 MiB below the goal if that is closer. In small heaps both look the same,
+    so the behaviour of most larger heaps of the process decides.
 
     Source: heapGoalInternal (64 KiB above the heap) and, up to Go 1.17, startCycle (1 MiB above).
     """
@@ -96,7 +96,7 @@ def goal_was_raised(live: pl.Expr, within: Within) -> pl.Expr:
 
 
 def gogc_ranges(cycles: pl.DataFrame) -> pl.DataFrame:
-    """Returns the GOGC in percent that can have set each goal, one row per cycle.
+    """Returns the GOGC in per cent that can have set each goal, one row per cycle.
 
     Args:
         cycles: with the columns in `NEEDED`, of any number of processes.
@@ -116,7 +116,7 @@ def gogc_ranges(cycles: pl.DataFrame) -> pl.DataFrame:
 
 @cache
 def _steps(within: Within, *, go15: bool) -> tuple[pl.Expr | list[pl.Expr], ...]:
-    """Returns what `gogc_ranges` calculates, in six steps, each of which needs those before."""
+    """Returns the columns of `gogc_ranges` in six steps, each of which needs the ones before."""
     is_new = pl.col("stacks_mib").is_not_null()
     # The goal of a cycle that stops for all is the heap at its start.
     shown = pl.when(~stops_for_all()).then("heap_goal_mib").cast(pl.Float64)
@@ -129,7 +129,7 @@ def _steps(within: Within, *, go15: bool) -> tuple[pl.Expr | list[pl.Expr], ...]
     # The trigger was not above the goal, and the cycle hardly started long after it.
     least_goal = pl.when(near_goal).then(start - 1).otherwise(goal)
     least = pl.min_horizontal(
-        # Go 1.5 replaces a live heap under the minimum by one that the trigger suits.
+        # Go 1.5 replaces a live heap below the minimum by one that fits the trigger.
         _by_release(
             50 * ((1 + 4 * least_goal / HEAP_MINIMUM_MIB).sqrt() - 1),
             100 * least_goal / HEAP_MINIMUM_MIB,
@@ -143,7 +143,7 @@ def _steps(within: Within, *, go15: bool) -> tuple[pl.Expr | list[pl.Expr], ...]
         .otherwise(math.inf)
     )
     minimum = 100 * (goal + 1) / HEAP_MINIMUM_MIB
-    swept = goal - live - 1  # what is above the room that the sweeper needs
+    swept = goal - live - 1  # The part above the room that the sweeper needs.
     was_raised = goal_was_raised(live, within) | ((swept <= 0) & (error > 0))
     # Up to Go 1.17, one large block and the heap minimum of a high GOGC look alike: the goal is
     # 1 MiB above the heap (startCycle and gcSetTriggerRatio in runtime/mgc.go, go1.16).
@@ -152,7 +152,7 @@ def _steps(within: Within, *, go15: bool) -> tuple[pl.Expr | list[pl.Expr], ...]
     )
     perhaps = raised | (near_goal & (error > 0)) | (swept <= 1)
     low = pl.col("_low") * (1 - _ROUNDING)
-    # The heap minimum is exact, and its goal is below what is printed for the next MiB.
+    # The heap minimum is exact, and its goal is below the next printed MiB.
     high = pl.min_horizontal(minimum * _BELOW, pl.col("_high") * (1 + _ROUNDING))
     # Since Go 1.18, GOGC always leaves the sweeper 1 MiB.
     is_swept = is_new & (goal <= live) & (error > 0)
@@ -176,15 +176,15 @@ def _steps(within: Within, *, go15: bool) -> tuple[pl.Expr | list[pl.Expr], ...]
 
 
 def _before(within: Within, *, go15: bool) -> list[pl.Expr]:
-    """Returns the sizes of the cycle before, and by how much they may be truncated."""
+    """Returns the sizes of the cycle before, and their possible truncation."""
     known = pl.col("_follows")
     is_first, is_new = pl.col("gc_num") == 1, pl.col("stacks_mib").is_not_null()
     first = pl.when(is_new).then(0.0).otherwise(_FIRST_LIVE_MIB)
-    # The sum of three truncated sizes is 1 MiB too large at most.
+    # The sum of three truncated sizes is at most 1 MiB too large.
     base = _by_release((_REACHABLE - 1).clip(0), _LIVE, go15=go15)
     live = pl.when(is_first).then(first).otherwise(before(base, within, known))
     stacks, globals_ = (before(name, within, known) for name in ("stacks_mib", "globals_mib"))
-    # Before the first cycle, only globals are known to the runtime.
+    # Before the first cycle, the runtime only knows the globals.
     roots = pl.when(is_first).then("globals_mib").otherwise(stacks + globals_)
     later, new = (pl.when(flag).then(1.0).otherwise(0.0) for flag in (~is_first, is_new))
     return [

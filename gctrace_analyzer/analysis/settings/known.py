@@ -42,7 +42,7 @@ code of the program, or the two values are from different moments."""
 
 
 _LEAST_STEPS = 4
-"""Steps of the sizes as printed, each of which is half a step off. Fewer show no size."""
+"""Steps of the printed sizes, each off by half a step. Fewer steps show no size."""
 
 
 MEMORY_LIMITS = {"memory_limit_mib": "GOMEMLIMIT", "container_limit_mib": "container"}
@@ -197,13 +197,12 @@ def known(
     tables: Mapping[str, pl.DataFrame],
     all_processes: pl.DataFrame | None = None,
 ) -> Settings:
-    """Returns the given settings, completed from what the inputs show.
+    """Returns the given settings, completed from the inputs.
 
     Args:
         given: the settings that the user gave.
         tables: the tables of the processes in question.
-        all_processes: all processes of the inputs, one of which a kill is of; by default those of
-            the tables.
+        all_processes: all processes in the inputs, to match kills; by default those in the tables.
     """
     everyone = tables["processes"] if all_processes is None else all_processes
     found = {field.name: getattr(given, field.name) for field in fields(given)}
@@ -230,7 +229,7 @@ def known(
 def known_of_container(
     given: Settings, tables: Mapping[str, pl.DataFrame], death: Death
 ) -> Settings:
-    """Returns the settings of the container that was killed; of any if it has no name."""
+    """Returns the settings of the killed container; of any container if it has no name."""
     others, of = (
         {name for name in (*death.names, death.unit, death.comm) if name},
         ("container_id", "name", "container", "pod"),
@@ -241,7 +240,7 @@ def known_of_container(
             own &= pl.col(name).is_null() | (pl.col(name) == value)
     states = tables["container_states"]
     if len(states) == 1 and tables["oom_kills"].select("unit", "comm").n_unique() == 1:
-        # What `systemctl show` prints of the only unit may lack its name.
+        # `systemctl show` for a single unit may lack its name.
         limit = pl.col("memory_limit_bytes").replace(0, None).fill_null(math.inf)
         fits = limit >= (death.anon_rss_bytes or 0)
         own |= pl.all_horizontal(pl.col(of).is_null()) & fits
@@ -251,7 +250,7 @@ def known_of_container(
 
 
 def contradicted_version(given: Settings, processes: pl.DataFrame) -> str | None:
-    """Returns a sentence if no process can be of the Go version that was given, else None."""
+    """Returns a sentence if no process can have the given Go version, else None."""
     version = go_version(given.value("go_version"))
     if version is None or processes.is_empty():
         return None
@@ -271,7 +270,7 @@ def contradicted_version(given: Settings, processes: pl.DataFrame) -> str | None
 def _of_container(row: dict[str, Any] | None) -> dict[str, Known]:
     if row is None:
         return {}
-    # Metrics say nothing about the state that the container is in, and platforms only its end.
+    # Metrics do not show the state of the container, and platforms only its end.
     source = "message of the platform" if row["error"] else "Kubernetes metrics"
     is_named = row["container_id"] or (row["name"] if row["pod"] else not row["error"])
     about_state = ("status", "last_status", "event", "reason", "oom_killed")
@@ -296,7 +295,7 @@ def as_set(variable: str | None, read: Callable[[str], float | None]) -> float |
 
     Args:
         variable: its value.
-        read: the function of `units` that reads it.
+        read: the function of `units` that parses it.
 
     Returns:
         `off`, its number, or None if it is invalid: Go ignores GOGC then, and exits otherwise.
@@ -311,7 +310,7 @@ def as_set(variable: str | None, read: Callable[[str], float | None]) -> float |
 
 
 METRICS = "metrics"
-"""The source of what metrics show begins with this."""
+"""Beginning of the source of settings from metrics."""
 
 
 def _of_metrics(memstats: pl.DataFrame, processes: pl.DataFrame) -> dict[str, Known]:
@@ -348,7 +347,7 @@ def _of_metrics(memstats: pl.DataFrame, processes: pl.DataFrame) -> dict[str, Kn
 
 
 _MOST_OTHERS = 3
-"""Values of other processes that are named."""
+"""Values of other processes that are named in a sentence."""
 
 
 def _of_others(
@@ -358,7 +357,7 @@ def _of_others(
     value: Any,
     text: Callable[[Any], str],
 ) -> str:
-    """Returns which last values other processes have, as the end of a sentence."""
+    """Returns the last values of other processes, as the end of a sentence."""
     last = memstats.filter(~pl.col("process").is_in(own["process"].unique().implode()))
     values = last.group_by("process").agg(pl.col(name).drop_nulls().last())[name]
     others = values.drop_nulls().unique().sort()
@@ -375,11 +374,11 @@ def _gogc_text(percent: float) -> str:
 
 
 _MOST_EARLIER = 3
-"""Values of GOGC. A program that sets it by its load has any number of them."""
+"""Values of GOGC that are named. A program that sets GOGC by its load has any number of them."""
 
 
 def _earlier(memstats: pl.DataFrame) -> str:
-    """Returns which values of GOGC a process had before the last one, as the end of a sentence."""
+    """Returns the earlier values of GOGC of a process, as the end of a sentence."""
     if memstats["process"].n_unique() != 1:
         return ""
     values = memstats["gogc_pct"].drop_nulls()
@@ -392,16 +391,16 @@ def _earlier(memstats: pl.DataFrame) -> str:
 
 
 _LONGEST_REST_S = 185.0
-"""While GOGC is on, a cycle runs after two minutes without one (forcegcperiod, runtime/proc.go).
-In an idle program, the monitor that starts it looks only once a minute."""
+"""Seconds. While GOGC is on, a cycle runs after two minutes without one (forcegcperiod,
+runtime/proc.go). In an idle program, the monitor that starts it looks only once a minute."""
 
 _BY_HEAP_SHARE = 0.5
-"""A cycle that begins with more than this share of the room under the goal allocated was started
-by the heap. After a process was stopped for minutes, the first cycle is a periodic one."""
+"""Share of the headroom above which the heap, not the 2-minute timer, started the cycle. After a
+process was stopped for minutes, its first cycle is a periodic one."""
 
 
 def _of_cycles(cycles: pl.DataFrame, processes: pl.DataFrame) -> dict[str, Known]:
-    """Returns GOGC=off if no cycle ran for longer than the runtime allows while GOGC is on."""
+    """Returns GOGC=off if the time without a cycle exceeds what the runtime allows with GOGC on."""
     longest = longest_process(processes)
     if longest is None:
         return {}
@@ -443,14 +442,14 @@ def _of_kills(
 
 
 def _of_kill(kill: dict[str, Any], tasks: pl.DataFrame) -> dict[str, Known]:
-    """Returns the limit that the program's OOM kill shows, and other processes' memory under it."""
+    """Returns the limit in the program's OOM kill, and other processes' memory under it."""
     from gctrace_analyzer.analysis.postmortem.match import listed_tasks
 
     limit = kill["limit_bytes"]
     where = f"OOM kill, {PurePath(str(kill['source'])).name}:{kill['line_no']}"
     known = {"container_limit_mib": Known(limit / MIB, where)}
     if kill["pid"] is None:
-        # The victim is one of the tasks, and nobody knows which.
+        # The victim is one of the tasks, but it is unknown which.
         return known
     others = listed_tasks(tasks, kill["source"], kill["line_no"]).filter(
         (pl.col("pid") != kill["pid"]) & (pl.col("rss_bytes") >= NEIGHBOUR_SHARE * limit)
@@ -462,11 +461,11 @@ def _of_kill(kill: dict[str, Any], tasks: pl.DataFrame) -> dict[str, Known]:
 
 
 def _off_heap(memstats: pl.DataFrame, go: str | None) -> dict[str, Known]:
-    """Returns the resident memory beyond what Go has mapped and not returned: cgo, mmap.
+    """Returns the resident memory that Go has not mapped or has returned: cgo, mmap.
 
-    Each resident size is compared with what was mapped at the same time; of these, the median of
-    the second half, or the last if that is larger: a limit has to leave room for what there is at
-    the end.
+    Each resident size is compared with the mapped size at the same time. The result is the median
+    of the second half, or the last one if larger: a limit has to leave room for the memory at the
+    end.
     """
     if not memstats["rss_bytes"].count():
         return {}

@@ -1,8 +1,8 @@
 """Programs that people know by name, and whether they are written in Go.
 
-The names are those of processes, as the kernel prints them, and of units. Those of a family end
-in a version, a number or a word more (`python3.11`, `postgres: walwriter`, `soffice.bin`), which
-is left out. A name that may as well be that of a service (`api`, `worker`, `server`) is not here.
+The names are process names as the kernel prints them, and names of units. Names of a family end in
+a version, a number or another word (`python3.11`, `postgres: walwriter`, `soffice.bin`), which is
+left out. A name that a service may also have (`api`, `worker`, `server`) is not listed.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 
 _COMM_BYTES = 15
-"""TASK_COMM_LEN of the kernel without its last zero: longer names are cut."""
+"""TASK_COMM_LEN of the kernel without its last zero: longer names are truncated."""
 
 
 def _names(text: str) -> frozenset[str]:
@@ -65,7 +65,7 @@ _OF_FAMILY = re.compile(
     r"(?:git-\w+|qemu-\S+|systemd-\S+|x86_64-\S+-(?:gcc|g\+\+|ld)|node-mainthre\w*|php\d\S*|gst-\S+|"
     r"cc1\w*|ceph-\w+|(?:dbus|gnome|kde|xfce4|gvfs|gsd)-\S+|kworker/\S+|ksoftirqd/\S+)"
 )
-"""Families whose members have a name each."""
+"""Families whose members have their own names."""
 
 _GO = re.compile(
     r"(?:etcd|prometheus|alertmanager|node_exporter|grafana(?:-server)?|loki|tempo|mimir|promtail|"
@@ -82,7 +82,7 @@ _GO = re.compile(
 )
 
 _RELEASE = re.compile(r"[@.:]|[-_](?:linux|darwin|windows|amd64|arm64)")
-"""What comes after the name of a program in that of a unit, a process or the file of a release."""
+"""Suffix of a program's name in that of a unit, a process or a release file."""
 
 _VERSION = re.compile(r"-?(?<!\d)\d+$")
 

@@ -1,7 +1,8 @@
-"""Which heap goal a memory limit sets, and which limit a goal stands for.
+"""Converts between a memory limit and the heap goal that it sets.
 
-The limit counts memory outside the heap too: stacks, the runtime's own, and unused parts of spans
-(memoryLimitHeapGoal, runtime/mgcpacer.go). What it leaves is known to within an interval.
+The limit also counts memory outside the heap: stacks, the runtime's own memory, and unused parts of
+spans (memoryLimitHeapGoal, runtime/mgcpacer.go). So the memory left for the heap is only known as
+an interval.
 """
 
 from __future__ import annotations
@@ -9,18 +10,18 @@ from __future__ import annotations
 from typing import NamedTuple
 
 LIMIT_HEADROOM_SHARE = 0.03
-"""Share of what a limit leaves to the heap that the goal stays below, from Go 1.21 on
-(memoryLimitHeapGoalHeadroomPercent, runtime/mgcpacer.go)."""
+"""Share of the memory that a limit leaves to the heap which stays free above the goal, from Go 1.21
+on (memoryLimitHeapGoalHeadroomPercent, runtime/mgcpacer.go)."""
 
 STACK_TIMES = (1.2, 1.8, 7.3)
-"""MiB of stacks in use, all of which a limit counts, per MiB that is printed: low, middle, high.
-From Go 1.20 on the log prints what GC scans (maxStackScan, runtime/mgcpacer.go) of the 2 KiB or
-more of each goroutine: 1 of 1.2 where stacks are nearly full, of 2 to 5 in servers, and of 7.3 in
-goroutines that wait for a channel."""
+"""Ratio of the stacks in use, all of which a limit counts, to the printed stacks: low, middle,
+high. From Go 1.20 on the log prints only the part that GC scans (maxStackScan, runtime/mgcpacer.go)
+of each goroutine's 2 KiB or more. The ratio is 1.2 where stacks are nearly full, 2 to 5 in servers,
+and 7.3 in goroutines that wait for a channel."""
 
 _OUTSIDE = ((0.01, 2.0), (0.05, 11.0), (0.09, 20.0))
-"""Memory outside the heap as share of the goal and in MiB: low, middle and high. Measured in real
-programs under known limits: 97 of 100 limits lie inside, half of them within 4 % of the middle."""
+"""Memory outside the heap, as a share of the goal and in MiB: low, middle and high. In real
+programs under known limits, 97 of 100 limits lie inside, half of them within 4 % of the middle."""
 
 
 class LimitRange(NamedTuple):

@@ -1,4 +1,4 @@
-"""Changes of GOGC, memory limit or GOMAXPROCS while a program runs, and how settings are named."""
+"""Changes of GOGC, memory limit or GOMAXPROCS at run time, and how settings are named."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def distinct(regimes: Sequence[Regime]) -> list[Regime]:
-    """Returns the regimes that begin with another GOGC or limit than the one before."""
+    """Returns the regimes that begin with a change of GOGC or limit."""
     changed: list[Regime] = []
     for regime in regimes:
         if not changed or _differ(changed[-1], regime):
@@ -37,20 +37,20 @@ def _differ(before: Regime, after: Regime) -> bool:
 
 
 def _are_apart(one: Regime, other: Regime) -> bool:
-    """Returns whether no memory limit is in the intervals of both."""
+    """Returns whether the intervals of both memory limits do not overlap."""
     least = max(one.memory_limit_mib_low or 0.0, other.memory_limit_mib_low or 0.0)
     return least > min(one.memory_limit_mib_high or least, other.memory_limit_mib_high or least)
 
 
 def changes(regimes: Sequence[Regime]) -> Iterator[tuple[Regime, str]]:
-    """Yields each regime under another setting than before, and all that changed: `GOGC=400`."""
+    """Yields each regime with a changed setting, and all its changes: `GOGC=400`."""
     for before, after in pairwise(regimes):
         if text := ", ".join(_changed(before, after)):
             yield after, text
 
 
 def _changed(before: Regime, after: Regime) -> Iterator[str]:
-    """Yields what sets the goals if that changed, and what else changed with it."""
+    """Yields the setting behind the goals if it changed, and what else changed with it."""
     if _differ(before, after):
         yield setting_text(after)
         levels = (before.gogc_pct, after.gogc_pct)
@@ -111,7 +111,7 @@ def gogc_text(regime: Regime) -> str:
 
 
 def gogc_range(regime: Regime | None) -> tuple[float, float] | None:
-    """Returns the range of an inferred GOGC, if several usual values of GOGC are in it."""
+    """Returns the range of an inferred GOGC, if it contains several usual values."""
     if regime is None or regime.gogc_source != "inferred" or regime.gogc_pct == DEFAULT_GOGC:
         return None
     low, high = regime.gogc_pct_low, regime.gogc_pct_high
@@ -121,7 +121,7 @@ def gogc_range(regime: Regime | None) -> tuple[float, float] | None:
 
 
 _SEVERAL = 2
-"""Usual values of GOGC in an interval that leave open which it is."""
+"""Number of usual GOGC values in an interval that leaves the choice open."""
 
 
 def most_gogc(regime: Regime | None) -> float | None:
@@ -133,7 +133,7 @@ def most_gogc(regime: Regime | None) -> float | None:
 
 
 def gogc_name(regime: Regime) -> str:
-    """Returns what is known of a GOGC, in short: `GOGC=50`, `GOGC=33–51`, `GOGC≤51`."""
+    """Returns a GOGC in short form, as far as known: `GOGC=50`, `GOGC=33–51`, `GOGC≤51`."""
     if (most := most_gogc(regime)) is not None:
         return f"GOGC≤{most:.0f}"
     if (known := gogc_range(regime)) is not None:
@@ -147,7 +147,7 @@ def range_name(low: float | None, high: float | None) -> str:
 
 
 _FAR = 1.5
-"""Ratio to the inferred GOGC. A goal of a few MiB may be that of a GOGC twice as high."""
+"""Ratio to the inferred GOGC that counts as far: a GOGC twice as high may set the same few MiB."""
 
 _NEAR = 0.08
-"""Share of a GOGC. An upper end that is no further away is not worth an interval in a sentence."""
+"""Share of a GOGC. If the upper end is closer, a sentence shows no interval."""

@@ -1,4 +1,4 @@
-"""Which container of the input runs the program, by the names of both."""
+"""Finds the container in the input that runs the program, by the names of both."""
 
 from __future__ import annotations
 
@@ -31,15 +31,16 @@ _OF_CONTAINERS = {
 def container_of(containers: pl.DataFrame, processes: pl.DataFrame) -> dict[str, Any] | None:
     """Returns the container that most probably runs the program; None if there is none.
 
-    A container with the program's name comes first, then one that has gctrace on, then one that
-    was OOM-killed, then the one with the most known settings. One with the name of another
-    program is none of them.
+    A container with the program's name comes first, then one with gctrace, then one that was
+    OOM-killed, then the one with the most known settings. A container named after another program
+    is excluded.
     """
     longest = _longest(processes)
     rows = [
         row
         for row in containers.iter_rows(named=True)
-        # The limit of a group of several is not that of one, nor one of virtual memory of size.
+        # The limit of a group is not that of one container, nor is a limit of virtual memory one of
+        # size.
         if row["event"] != BELOW
         and (row["event"] != STATED or any(row[name] is not None for name in _OF_CONTAINERS))
         and not VIRTUAL.search(row["error"] or "")
@@ -62,7 +63,7 @@ def container_of(containers: pl.DataFrame, processes: pl.DataFrame) -> dict[str,
 
 
 def stated_version(states: pl.DataFrame, processes: pl.DataFrame) -> tuple[str, str] | None:
-    """Returns the Go version that the logs of these processes name, if it is one, and where."""
+    """Returns the only Go version that the logs of these processes state, and its source."""
     if states.is_empty():
         return None
     rows = states.filter(event=STATED).drop_nulls("go_version")

@@ -1,7 +1,7 @@
-"""What the names of programs, of their files and of records about them say.
+"""Compares the names of programs, of their files and of records about them.
 
-A file is often named after its program, a pod or unit always. Names that have a word in common are
-of one program, as far as names can show it; names without one are of two.
+A file is often named after its program, a pod or unit always. Names with a common word belong to
+one program, as far as names can show it; names without one belong to two.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ _LEAST_LETTERS = 3
 _WORD = re.compile(rf"[a-z]{{{_LEAST_LETTERS},}}")
 _CODE = re.compile(r"\b[0-9a-f]{12,64}\b")
 _RANDOM = re.compile(r"(?<![a-z0-9])[bcdf-hj-np-tv-xz2-9]{5,10}(?![a-z0-9])")
-"""What Kubernetes adds to the name of a pod (rand.SafeEncodeString): no word, but its own."""
+"""Suffix that Kubernetes adds to the name of a pod (rand.SafeEncodeString): not a word."""
 
 _GENERAL = frozenset(
     re.findall(
@@ -39,25 +39,25 @@ _GENERAL = frozenset(
         """,
     )
 )
-"""Words that name no program: what logs, releases and problems are called."""
+"""Words that name no program but logs, releases and problems."""
 
 SIDECAR = re.compile(
     r"istio-(?:proxy|init)|linkerd-(?:proxy|init)|envoy(?:-\w+)?|(?:aws-for-)?fluent-?bit|fluentd|"
     r"vault-agent(?:-init)?|(?:cloud-?sql|oauth2|kube-rbac)-proxy|log_router|daprd|datadog-agent|"
     r"xray-daemon|otel-collector"
 )
-"""Names of containers that stand next to that of a service: its log is not theirs."""
+"""Names of sidecar containers, whose log is not that of the service."""
 
 _TRACED = re.compile(r"\bgctrace=[1-9]")
 
 
 def words(names: Iterable[str | None]) -> frozenset[str]:
-    """Returns the words in names that may be those of a program.
+    """Returns the words in names that may name a program.
 
     >>> sorted(words(["orders-7c9d8b6f5-x2x7q", "logs/leakd.stderr.log", "<stdin>"]))
     ['leakd', 'orders']
     """
-    # An input without a file is named after how it came.
+    # An input without a file is named after its source.
     named = (name for name in names if name and not name.startswith("<"))
     plain = (_RANDOM.sub("", _CODE.sub("", PurePath(name).name.lower())) for name in named)
     return frozenset(word for name in plain for word in _WORD.findall(name)) - _GENERAL
@@ -68,12 +68,12 @@ def agree(
     others: Iterable[str | None],
     places: Iterable[str | None] = (),
 ) -> bool | None:
-    """Returns whether names are of one program; None if they do not show it.
+    """Returns whether names belong to one program; None if they do not show it.
 
     Args:
         names: the names of one record, or of its file.
-        others: those of another one.
-        places: hosts and namespaces of the other one: a file may be named after these too.
+        others: the names of another record.
+        places: hosts and namespaces of the other record: a file may be named after these too.
     """
     names, others = list(names), list(others)
     mine, theirs = words(names), words(others)
@@ -87,32 +87,32 @@ def _random(names: Iterable[str | None]) -> set[str]:
 
 
 def carry(names: Iterable[str], pod: str) -> bool:
-    """Returns whether a name has that of a pod in it, or the end that no other pod has."""
+    """Returns whether a name contains that of a pod, or its unique suffix."""
     whole, last = re.compile(rf"{re.escape(pod)}(?!-?\w)"), set(_RANDOM.findall(pod)[-1:])
     return any(whole.search(name) or last & _random([name]) for name in names)
 
 
 def _have_common(mine: Iterable[str], theirs: Iterable[str]) -> bool:
-    """Returns whether a word of one begins a word of the other: the kernel cuts long names."""
+    """Returns whether a word of one name begins a word of the other: the kernel cuts long names."""
     return any(one.startswith(two) or two.startswith(one) for one in mine for two in theirs)
 
 
 def fullness(names: Iterable[str | None], container: Iterable[str | None]) -> tuple[int, int]:
-    """Returns how fully names carry that of a container: its words in them, less those missing."""
+    """Returns how well names match a container: its words found, minus its words missing."""
     mine, theirs = words(names), words(container)
     common = sum(_have_common(mine, [word]) for word in theirs)
     return common, common - len(theirs) if common else 0
 
 
 def traces(container: Mapping[str, object]) -> int:
-    """Returns how probable a log with GC cycles is that of a container: the higher, the more."""
+    """Returns how likely a log with GC cycles belongs to a container: higher is likelier."""
     if _TRACED.search(str(container["godebug"] or "")):
         return 2
     return 0 if SIDECAR.fullmatch(str(container["container"] or container["name"])) else 1
 
 
 def of_process(process: Mapping[str, object], source: object) -> list[str | None]:
-    """Returns the names of a process, also of its file if a record is in another one.
+    """Returns the names of a process, with its file's if a record is in another file.
 
     Args:
         process: a row of `schema.PROCESSES`.

@@ -1,4 +1,4 @@
-"""The settings that a process ran under, stretch by stretch: stated, or inferred from its goals."""
+"""The settings that a process ran under, part by part: stated, or inferred from its goals."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ if TYPE_CHECKING:
     from gctrace_analyzer.analysis.settings.search import Part
 
 _STATED_LIMIT = (0.9, 1.1)
-"""Factors on the interval of an inferred limit within which it may be the stated one."""
+"""Factors on the interval of an inferred limit. Within them, it may be the stated limit."""
 
 
 @frozen
 class Regime:
-    """One stretch of one process under one setting (`schema.REGIMES`); off is infinite."""
+    """One part of a process's time under one setting (`schema.REGIMES`); off is infinite."""
 
     process: int | None
     first_gc: int | None
@@ -58,11 +58,11 @@ class Regime:
 def regimes(
     cycles: pl.DataFrame, known_of: Mapping[int, Known] | Known = explained.NOTHING
 ) -> tuple[dict[int | None, tuple[Regime, ...]], pl.Series]:
-    """Returns the settings of each process in order, and what set the goal of each cycle.
+    """Returns the settings of each process in order, and what set each cycle's goal.
 
     Args:
         cycles: `goal_ranges.NEEDED`, `start_s` and `procs` of `schema.CYCLES`.
-        known_of: what is stated about each process, or about all.
+        known_of: the stated settings of each process, or of all.
     """
     found: dict[int | None, tuple[Regime, ...]] = {}
     setters = []
@@ -84,7 +84,7 @@ def regimes(
 
 
 _STATES_SETTINGS = ("memstats", "container_states", "oom_kills")
-"""The tables that state settings of a process."""
+"""The tables that may state settings of a process."""
 
 
 def goals_of(
@@ -93,7 +93,7 @@ def goals_of(
     given: Settings,
     settings_of: Callable[[int], Settings],
 ) -> tuple[dict[int | None, tuple[Regime, ...]], pl.Series]:
-    """Returns what `regimes` does, from what the user and the inputs state of each process."""
+    """Returns the result of `regimes`, using the settings that the user and the inputs state."""
     processes = tables["processes"]["process"]
     if len(processes) > 1 and all(tables[name].is_empty() for name in _STATES_SETTINGS):
         return regimes(cycles, explained.stated_in(given))
@@ -120,7 +120,7 @@ class _Interval(NamedTuple):
 
 
 class _Setting(NamedTuple):
-    """GOGC and the memory limit of a part, and the sources; `both`: either explains the goals."""
+    """GOGC and the memory limit of a part, and their sources; `both`: each explains the goals."""
 
     gogc: _Interval
     gogc_source: str | None
@@ -130,7 +130,7 @@ class _Setting(NamedTuple):
 
 
 def _settings(rows: pl.DataFrame, known: Known) -> list[tuple[_Setting, pl.DataFrame]]:
-    """Returns the settings of a process in the order of time, and the rows under each."""
+    """Returns the settings of a process in order of time, and the rows under each."""
     seen = rows.filter(pl.col("low").is_not_null() | pl.col("no_goal"))
     found = explained.parts_of(seen, known)
     begins = [
@@ -157,7 +157,7 @@ def _settings(rows: pl.DataFrame, known: Known) -> list[tuple[_Setting, pl.DataF
 def _exceeds(rows: pl.DataFrame) -> bool:
     """Returns whether a goal disproves the limit that the goals with a known live heap allow.
 
-    The live heap before a cycle is at most the heap at its start, also where lines are missing.
+    The live heap before a cycle is at most the heap at its start, even if lines are missing.
     """
     most = search.near(median(rows.filter(pl.col("low").is_not_null())["goal"]))[1]
     above = pl.col("goal") > pl.max_horizontal(
@@ -167,7 +167,7 @@ def _exceeds(rows: pl.DataFrame) -> bool:
 
 
 def _explained(part: Part, rows: pl.DataFrame) -> list[pl.Expr]:
-    """Returns `by_gogc`, `by_limit` and `goal_set_by`: what explains and what set each goal."""
+    """Returns `by_gogc`, `by_limit` and `goal_set_by`: possible and actual causes of each goal."""
     gogc, is_off = part.state.gogc, math.isinf(part.state.gogc)
     goal = pl.col("goal")
     by_gogc = by_limit = pl.lit(value=False)
@@ -186,13 +186,13 @@ def _explained(part: Part, rows: pl.DataFrame) -> list[pl.Expr]:
     )
     if rows["by_minimum"].count() and not is_off:
         minimum = math.floor(gogc * HEAP_MINIMUM_MIB / 100)
-        # Up to Go 1.17 the goal is at least 1 MiB above the heap that reached the minimum.
+        # Up to Go 1.17 the goal is at least 1 MiB above a heap that reached the minimum.
         is_least = (pl.col("live") + 1) * (1 + gogc / 100) <= minimum
         room = (pl.col("stacks").is_null() & (is_least | (pl.col("gc_num") == 1))).cast(pl.Int8)
         is_at = pl.col("by_minimum").is_not_null() & goal.is_between(minimum, minimum + room)
         of_gogc = pl.when(is_at).then(of_minimum).otherwise(of_gogc)
     setter = (
-        # A goal that one large allocation raised is set by nothing.
+        # If one large allocation raised a goal, no setting set it.
         pl.when(by_gogc & (pl.col("low") <= gogc) & (pl.col("low").is_finite() | near_live))
         .then(of_gogc)
         .when(by_limit)
@@ -246,7 +246,8 @@ def _gogc(
     if part.state.is_off:
         return _Interval.exact(math.inf), "inferred"
     if math.isinf(gogc):
-        # A limit that sets every goal hides GOGC, which is at least what would set them too.
+        # A limit that sets every goal hides GOGC, which must be at least high enough not to set
+        # them.
         least = max(quantile(by_limit["low"].filter(by_limit["low"].is_finite()), 0.9), 0.0)
         is_higher = stated.value and stated.value >= least * (1 - explained.STATED_TOLERANCE)
         return exact if is_higher else (_Interval(low=least), None)
@@ -289,7 +290,7 @@ def _limit(
     if len(at_limit):
         limit = limit_range(quantile(at_limit, 0.9) + 0.5, stacks)
     else:
-        # The limit left less than the first live heap that was its own goal.
+        # The limit left less than the first live heap that equals its goal.
         first = -greatest(-by_limit["live"]) + 0.5
         middle = limit_range(first, stacks).middle
         highest = max(first, quantile(by_limit["live"], 0.1))
@@ -308,7 +309,7 @@ def _limit(
 
 
 def regimes_of_intervals(intervals: pl.DataFrame) -> dict[int | None, tuple[Regime, ...]]:
-    """Returns a regime for each stretch of one process whose settings stay the same, by process.
+    """Returns the regimes of each process between changes of its settings.
 
     Args:
         intervals: `schema.INTERVALS`, with `by_limit` (whether the memory limit set the goal) if
@@ -318,7 +319,7 @@ def regimes_of_intervals(intervals: pl.DataFrame) -> dict[int | None, tuple[Regi
         pl.col("by_limit") if "by_limit" in intervals.columns else pl.lit(None, pl.Boolean)
     )
     known = intervals.with_columns(
-        # What a scrape does not state holds on.
+        # A setting that a scrape does not state is unchanged.
         pl.col("gogc_pct", "memory_limit_mib", "procs").forward_fill().over("process"),
         by_limit=by_limit,
     )

@@ -1,4 +1,4 @@
-"""Which release of Go a program may have, and what that release can do."""
+"""Go releases: which one a program may have, and its features."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import polars as pl
 
 
 def go_version(text: str | None) -> tuple[int, int] | None:
-    """Returns major and minor of a Go version, or of the one before `<1.19`; None of others.
+    """Returns major and minor of a Go version, or of the one before `<1.19`; else None.
 
     >>> go_version("1.22.3"), go_version("devel")
     ((1, 22), None)
@@ -34,7 +34,7 @@ _MADV_FREE = (1, 12), (1, 15)
 
 
 def may_use_madv_free(oldest: tuple[int, int] | None, newest: tuple[int, int] | None) -> bool:
-    """Returns whether a range of releases has some that return memory with MADV_FREE.
+    """Returns whether any release in a range returns memory with MADV_FREE.
 
     >>> may_use_madv_free((1, 6), (1, 17)), may_use_madv_free((1, 18), None)
     (True, False)
@@ -61,20 +61,20 @@ _SINCE_RUNTIME_METRICS = (
     "heap_live_bytes", "available_cpu_s", "stack_scan_bytes", "globals_scan_bytes",
     "limiter_last_gc", "gomemlimit_bytes",
 )  # fmt: skip
-"""Columns that only runtime/metrics has, which is of Go 1.16, or that are of a later release."""
+"""Columns that only runtime/metrics has (Go 1.16), or that later releases added."""
 
 
 def may_keep_returned(dump: Mapping[str, Any], version: str | None) -> bool | None:
-    """Returns `keeps_returned`, which metrics of later releases show to be false."""
+    """Returns `keeps_returned`, which metrics of later releases prove to be false."""
     kept = keeps_returned(version)
     is_new = any(dump[name] is not None for name in _SINCE_RUNTIME_METRICS)
     return False if kept is None and is_new else kept
 
 
 def outside_go(memstats: pl.DataFrame, go: str | None = None) -> pl.Series:
-    """Returns the resident bytes of each dump beyond what Go holds, of dumps that have both."""
+    """Returns the resident bytes of each dump that Go does not hold, if the dump has both."""
     version = go or next(iter(memstats["go_version"].drop_nulls()), None)
-    # Of a Go that is only known to be old, what it returned may be what is resident.
+    # If Go is only known to be old, returned memory may still be resident.
     kept = keeps_returned(version)
     may_keep = kept or (kept is None and (version or "").startswith("<"))
     released = 0 if may_keep else pl.col("heap_released_bytes").fill_null(0)

@@ -1,11 +1,11 @@
 """The most probable sequence of settings that set the heap goals of a process.
 
-A state is what sets the goals for a time: a GOGC, a memory limit (a goal that does not follow the
-live heap), or both, the lower of which wins. A goal that its state does not explain costs 1, a
-change of state `SWITCH`, and each state what makes it unlikely from the start: the default nothing,
-usual values of GOGC little, a memory limit and odd values more. A goal that is far from what its
-state allows costs `_FAR`: truncation does not do that. The first goal shows a limit
-where no later one does: nothing is live before it, so GOGC alone would set the heap minimum. The
+A state sets the goals for some time. It is a GOGC, a memory limit (a goal that does not follow the
+live heap), or both, and then the lower goal wins. A goal that its state does not explain costs 1,
+and a change of state costs `SWITCH`. Each state also has a cost by how unlikely it is: the default
+costs nothing, usual values of GOGC little, a memory limit and odd values more. A goal far from what
+its state allows costs `_FAR`, because truncation cannot explain it. The first goal may show a limit
+that no later goal shows: nothing is live before it, so GOGC alone would set the heap minimum. The
 cheapest sequence is found by dynamic programming (Viterbi), in the compiled core or, with the same
 result, here.
 """
@@ -26,19 +26,19 @@ from gctrace_analyzer import core
 from gctrace_analyzer.ingest.rows import complete, where
 
 SWITCH = 6.0
-"""Unexplained goals that a change of settings must save."""
+"""Number of unexplained goals that a change of settings must save."""
 
 _NEAR, _DRIFT = 0.12, 0.3
-"""Cost of a goal that is near the limit's, and of one that drift of other memory explains."""
+"""Cost of a goal near the limit's, and of one that drift of other memory explains."""
 
 _FAR, _FAR_TIMES = 3.0, 1.75
-"""Cost of a goal that is far from what its state allows, and times from which on it is far."""
+"""Cost of a goal far from what its state allows, and the factor that counts as far."""
 
 _NEAR_SHARE, _NEAR_TIMES = 0.02, 2.0
-"""Share of the limit's goal within which a goal is at it, and times that for near it."""
+"""Share of the limit's goal within which a goal is at it, and factor for being near it."""
 
 DRIFT_LOW, DRIFT_HIGH = 0.7, 1.1
-"""Shares of the limit's goal. Memory outside the heap drifts, and takes from the goal."""
+"""Shares of the limit's goal. Memory outside the heap drifts, and lowers the goal."""
 
 DEFAULT_GOGC = 100.0
 
@@ -57,17 +57,18 @@ USUAL: dict[float, float] = {
 """Cost of the values of GOGC that people set."""
 
 COMMON = 1.2
-"""Highest cost of a GOGC that is believed next to a memory limit that sets other goals."""
+"""Highest cost of a GOGC that is accepted next to a memory limit that sets other goals."""
 
 _DRIFTING = 0.75
-"""Quantile of the goals that is tried as a limit's, if no few goals are alike."""
+"""Quantile of the goals that is tried as a limit's, if few goals are similar."""
 
 _PARTS, _MOST_GOGC, _MOST_TOPS = 8, 14, 5
-"""Parts of a log that each suggest a GOGC; states of each kind."""
+"""Parts of a log that each suggest a GOGC, and the most states of each kind."""
 
 FEWEST_GOALS, _FEWEST_TRIED = 4, 3
-"""Goals. Fewer show no GOGC or limit for certain, but three that are far from what the setting
-before allows show a change. A GOGC that explains fewer is not tried: the default is assumed."""
+"""Goals. Fewer do not prove a GOGC or limit, but three goals far from what the previous setting
+allows prove a change. A GOGC that explains fewer goals than the second value is not tried: the
+default is assumed."""
 
 
 class State(NamedTuple):
@@ -92,7 +93,7 @@ class State(NamedTuple):
 
     @property
     def drift(self) -> tuple[float, float]:
-        """The goals in MiB that drift of other memory explains: low and high."""
+        """The range of goals in MiB that drift of other memory explains."""
         return DRIFT_LOW * self.top_mib - 1, DRIFT_HIGH * self.top_mib + 1
 
 
@@ -109,13 +110,13 @@ class Part(NamedTuple):
 
 
 def near(goal_mib: float) -> tuple[float, float]:
-    """Returns the goals in MiB that are near that of a limit: low and high."""
+    """Returns the range of goals in MiB near that of a limit."""
     width = _NEAR_TIMES * max(1.0, _NEAR_SHARE * goal_mib)
     return goal_mib - width, goal_mib + width
 
 
 def cost_of(gogc: float, stated: float | None = None) -> float:
-    """Returns what makes a GOGC unlikely; the stated value, by default 100, costs nothing."""
+    """Returns how unlikely a GOGC is; the stated value, by default 100, costs nothing."""
     if gogc == (DEFAULT_GOGC if stated is None else stated):
         return 0.0
     if gogc == DEFAULT_GOGC:
@@ -125,7 +126,7 @@ def cost_of(gogc: float, stated: float | None = None) -> float:
 
 @cache
 def _values() -> pl.Series:
-    """Returns the values of GOGC that are tried, in order."""
+    """Returns the values of GOGC to try, in order."""
     steps = (1.035**step for step in range(241))
     odd = {round(value, 1) if value < _TINY_GOGC else float(round(value)) for value in steps}
     return pl.Series(sorted({*odd, *USUAL, DEFAULT_GOGC}), dtype=pl.Float64)
@@ -133,14 +134,14 @@ def _values() -> pl.Series:
 
 @cache
 def _costs(stated: float | None) -> tuple[float, ...]:
-    """Returns what makes each of the values unlikely."""
+    """Returns how unlikely each value is."""
     return tuple(cost_of(gogc, stated) for gogc in _values())
 
 
 def usual_between(
     low: float | None, high: float | None, stated: float | None = None
 ) -> float | None:
-    """Returns the most usual GOGC of an interval; None if it has only odd ones or no ends."""
+    """Returns the most usual GOGC of an interval; None if all are odd or it has no ends."""
     if low is None or high is None:
         return None
     usual = {DEFAULT_GOGC, *USUAL} | ({stated} if stated else set())
@@ -155,7 +156,7 @@ def search(
 
     Args:
         ranges: `goal_ranges.gogc_ranges` of a process, only rows that show something.
-        stated: GOGC as far as it is known; infinite: off.
+        stated: the known GOGC; infinite: off.
         tops: goals in MiB that known limits would set; None if there is no limit.
     """
     states = list(_states(ranges, stated, tops))
@@ -193,15 +194,15 @@ def _states(
     # The first goal is the heap minimum, whatever the limit sets later.
     first = usual_between(ranges["low"][0], ranges["high"][0], stated)
     for top in candidates:
-        # Two causes, of which the limit may explain all goals alone.
+        # GOGC and a limit together, although the limit alone may explain all goals.
         yield State(usual, top, 2 * LIMIT)
         if first is not None and first != usual:
             yield State(first, top, LIMIT + cost_of(first, stated))
 
 
 def _gogc_values(ranges: pl.DataFrame, stated: float | None) -> list[float]:
-    """Returns the values of GOGC that explain most goals, of all and of parts of the log."""
-    # Goals that an allocation raised may suggest another GOGC than the one they ran under.
+    """Returns the values of GOGC that explain most goals, in the whole log and in its parts."""
+    # Goals that an allocation raised may suggest another GOGC than the real one.
     usual = DEFAULT_GOGC if stated is None or math.isinf(stated) else stated
     values, found = _values(), {usual: None}
     size = max(-(-len(ranges) // _PARTS), 1)
@@ -228,9 +229,9 @@ def _gogc_values(ranges: pl.DataFrame, stated: float | None) -> list[float]:
 def _most_explaining(
     goals: list[tuple[int, int, int, int]], stated: float | None
 ) -> tuple[int, int]:
-    """Returns the GOGC that explains most goals, the more usual the better, and for how many.
+    """Returns the GOGC that explains most goals, preferring usual values, and their number.
 
-    A GOGC is its position in `_values`.
+    A GOGC is given as its position in `_values`.
     """
     change = [0] * (len(_values()) + 1)
     for first, after, _, count in goals:
@@ -243,7 +244,7 @@ def _most_explaining(
 
 
 def _tops(ranges: pl.DataFrame) -> list[float]:
-    """Returns the goals that are most common, each with what is near it: a limit's, perhaps."""
+    """Returns the most common goals, which may be a limit's, each with its neighbours."""
     above = ranges["goal"].filter(ranges["goal"] > ranges["live"])
     common = dict(sorted(above.value_counts().iter_rows()))
     goals, whole = list(common), list(common.values())
@@ -272,7 +273,7 @@ def _tops(ranges: pl.DataFrame) -> list[float]:
 def _path(columns: list[list[float]], states: list[State]) -> list[tuple[int, int]]:
     """Returns the states of the cheapest path and how many goals each explains.
 
-    This is what the core does too, in far less time.
+    The core computes the same in far less time.
     """
     numbers = range(len(states))
     costs = [state.cost for state in states]
@@ -301,7 +302,7 @@ def _path(columns: list[list[float]], states: list[State]) -> list[tuple[int, in
 def _unexplained(
     state: State, low: float, low_raised: float, high: float, goal: float, live: float
 ) -> float:
-    """Returns what a goal costs under a state: 0 if it is explained, 1 or more if not."""
+    """Returns the cost of a goal under a state: 0 if explained, 1 or more if not."""
     gogc, top, _ = state
     if math.isinf(top) and math.isinf(gogc):
         return 0.0 if math.isnan(goal) else 1.0
@@ -319,12 +320,12 @@ def _unexplained(
 def _under_limit(
     state: State, goal: float, live: float, set_by_gogc: float, *, is_higher: bool
 ) -> float:
-    """Returns what a goal costs under a limit.
+    """Returns the cost of a goal under a limit.
 
     Args:
-        state: with a limit.
-        goal: in MiB.
-        live: the live heap before, in MiB.
+        state: a state with a limit.
+        goal: the goal in MiB.
+        live: the live heap of the cycle before, in MiB.
         set_by_gogc: the cost under GOGC alone.
         is_higher: whether GOGC alone would set at least this goal.
     """
@@ -345,7 +346,7 @@ def _under_limit(
             return _DRIFT
     if goal > max(top + wide, _FAR_TIMES * top):
         return _FAR
-    # Memory outside the heap may have left less, but nothing sets more than GOGC.
+    # Memory outside the heap may have left less, but no setting allows more than GOGC.
     if not is_higher:
         return set_by_gogc
     return 1.0 if goal > top + wide else min(set_by_gogc, 1.0)

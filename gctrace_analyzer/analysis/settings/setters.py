@@ -1,4 +1,4 @@
-"""How many heap goals GOGC, the memory limit and the heap minimum set (`goal_set_by`)."""
+"""How many heap goals were set by GOGC, the memory limit and the heap minimum (`goal_set_by`)."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from gctrace_analyzer.analysis.thresholds import DEFAULT, Thresholds
 from gctrace_analyzer.ingest.rows import median
 
 _SAME_LIVE = 0.9
-"""Ratio of live heaps. With less, the live heap fell."""
+"""Ratio of live heaps below which the live heap fell."""
 
 
 def goal_setters(metrics: pl.DataFrame) -> dict[str, int]:
@@ -27,13 +27,13 @@ def limit_sets_most_spans(spans: pl.DataFrame) -> bool:
 
 
 def limit_sets_most_goals(metrics: pl.DataFrame) -> bool:
-    """Returns whether the memory limit set most of the known goals, or two thirds of the time.
+    """Returns whether the memory limit set most known goals, or for two thirds of the time.
 
-    While a heap fills, GOGC may set many goals in a moment.
+    While a heap fills, GOGC may set many goals within moments.
     """
     if not (metrics["goal_set_by"] == "memory-limit").any():
         return False
-    # Times of the next process begin again.
+    # The times of the next process start again.
     setter, time = pl.col("goal_set_by"), pl.col("start_s").diff().clip(lower_bound=0)
     of_limit, timed = setter == "memory-limit", time.filter(setter.is_not_null())
     most = 2 * of_limit.sum() > setter.count()
@@ -42,7 +42,7 @@ def limit_sets_most_goals(metrics: pl.DataFrame) -> bool:
 
 
 class Eased(NamedTuple):
-    """When a limit that left the heap little room ceased to, and the effective GOGC since then."""
+    """When a tight limit began to leave room for the heap, and the effective GOGC since then."""
 
     until_s: float
     gogc: float
@@ -52,16 +52,16 @@ class Eased(NamedTuple):
 
 
 def limit_eased(metrics: pl.DataFrame, t: Thresholds = DEFAULT) -> Eased | None:
-    """Returns since when the memory limit leaves the heap of a process room; None if it does not.
+    """Returns since when the memory limit leaves a process's heap room; None if it does not.
 
-    If the live heap fell instead, the limit is too tight for the next time it rises.
+    If only the live heap fell, the limit is too tight for its next rise.
     """
     names = ("gc_num", "end_s", "heap_live_mib", "effective_gogc", "goal_set_by")
     metrics = metrics.select(names)
     is_limited = pl.col("goal_set_by") == "memory-limit"
     tight = metrics.filter(is_limited & (pl.col("effective_gogc") < t.limit_gogc_warn))
     last = tight["gc_num"].max()
-    if last is None:  # samples of metrics, not cycles
+    if last is None:  # Samples of metrics, not cycles.
         return None
     later = metrics.filter((pl.col("gc_num") > last) & pl.col("goal_set_by").is_not_null())
     least = _SAME_LIVE * median(tight["heap_live_mib"])

@@ -1,4 +1,4 @@
-"""Which package a function is of, and whether it is the program's own."""
+"""The package of a function, and whether it belongs to the program itself."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _LONG_PATH = re.compile(r"^(?:[^\[/]*/)+(?=[^/\[]*/)")
 
 
 def is_standard(names: pl.Series) -> pl.Series:
-    """Returns whether functions are of the runtime or the standard library, or have no package.
+    """Returns whether functions belong to the runtime or standard library, or have no package.
 
     >>> import polars as pl
     >>> is_standard(pl.Series(["fmt.Sprint", "main.main", "go.uber.org/zap.L"])).to_list()
@@ -39,7 +39,7 @@ def is_standard(names: pl.Series) -> pl.Series:
 
 
 def short_name(function: str) -> str:
-    """Returns a name as people say it: without type arguments, and the path of its module.
+    """Returns a short name: without type arguments and the path of the module.
 
     >>> short_name("github.com/acme/shop/cart.(*Cart).Add"), short_name("main.Map[go.shape.int]")
     ('shop/cart.(*Cart).Add', 'main.Map[...]')
@@ -51,6 +51,6 @@ def short_name(function: str) -> str:
 
 
 def place(site: Row) -> str:
-    """Returns a function and its heaviest line, `…` if there are others: `main.get (a.go:8, …)`."""
+    """Returns a function with its heaviest line; `…` stands for others: `main.get (a.go:8, …)`."""
     function, file = short_name(site["function"]), re.split(r"[/\\]", site["file"])[-1]
     return f"{function} ({file}:{site['lines'] or site['line']})" if file else function

@@ -1,4 +1,4 @@
-"""What a CPU profile says of the garbage collector, as a second opinion on the log."""
+"""The garbage collector in a CPU profile, as a second opinion on the log."""
 
 from __future__ import annotations
 
@@ -34,11 +34,11 @@ _GROUPS = {
                          "gcDrain"),
     "allocation, with its mark assists": ("mallocgc", "newobject", "makeslice", "growslice"),
 }  # fmt: skip
-"""Scanning is inside of several parts, and allocation is more than GC."""
+"""Scanning is part of several groups, and allocation includes more than GC."""
 
 
 def gc_functions(profiles: Sequence[Profile]) -> pl.DataFrame:
-    """Returns what the functions of GC take in CPU profiles (`schema.GC_FUNCTIONS`)."""
+    """Returns the CPU time of GC functions in CPU profiles (`schema.GC_FUNCTIONS`)."""
     frames = [_of(profile) for profile in profiles if profile.kind == "cpu"]
     if not frames:
         return schema.empty("gc_functions")

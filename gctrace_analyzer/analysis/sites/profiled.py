@@ -1,4 +1,4 @@
-"""What the profiles of an input say, joined with the figures of its log."""
+"""The profiles of an input, joined with the figures of its log."""
 
 from __future__ import annotations
 
@@ -48,14 +48,14 @@ _HEAP = "(heap profile: `go tool pprof`)"
 
 _MOST_NAMED = 3
 _LEAST_KEPT = 0.01
-"""Share of the allocation that is left at least: a program without any has no cycles."""
+"""Least share of the allocation that must remain: a program without any has no cycles."""
 
 _MALG = "runtime.malg"
-"""What allocates the descriptors of goroutines."""
+"""The function that allocates the descriptors of goroutines."""
 
 
 class Profiled:
-    """The profiles of a run; nothing is computed until it is asked for, and nothing twice."""
+    """The profiles of a run; each result is computed once, when it is first used."""
 
     def __init__(
         self,
@@ -75,7 +75,7 @@ class Profiled:
 
     @cached_property
     def costs(self) -> Costs:
-        """What all sites together cost, by the log."""
+        """The cost of all sites together, according to the log."""
         return Costs.of(self._figures())
 
     @cached_property
@@ -90,12 +90,12 @@ class Profiled:
 
     @cached_property
     def gc_functions(self) -> pl.DataFrame:
-        """What GC takes in CPU profiles (`schema.GC_FUNCTIONS`)."""
+        """The CPU time of GC in CPU profiles (`schema.GC_FUNCTIONS`)."""
         return gc_functions.gc_functions(self.profiles)
 
     @property
     def heap(self) -> Profile | None:
-        """The last heap profile, which has what was allocated up to its time."""
+        """The last heap profile, with all allocation up to its time."""
         heaps = in_order(self.profiles, "heap")
         return heaps[-1] if heaps else None
 
@@ -107,11 +107,11 @@ class Profiled:
 
     @property
     def top(self) -> pl.DataFrame:
-        """The sites that something is attributed to, what allocates most first."""
+        """The sites to which something is attributed, the largest allocation first."""
         return self.of_last_heap.filter(pl.col("attributed_alloc_bytes") > 0)
 
     def changes(self, after: Profiled) -> pl.DataFrame | None:
-        """Returns how allocation changed to that of another run (`table.changes`), if known."""
+        """Returns how allocation changed from another run (`table.changes`), if known."""
         if self.heap is None or after.heap is None:
             return None
         return changes(
@@ -121,19 +121,19 @@ class Profiled:
 
     @property
     def has_growth(self) -> bool:
-        """Whether there are two heap profiles of one process or more."""
+        """Whether some process has two or more heap profiles."""
         return is_one_process(in_order(self.profiles, "heap"))
 
     @property
     def goroutines(self) -> pl.DataFrame:
-        """The functions of the program that goroutines are in, most goroutines first."""
+        """The functions of the program with goroutines, most goroutines first."""
         last = in_order(self.profiles, "goroutine")[-1:]
         own = self.sites.filter(pl.col("profile").is_in([profile.name for profile in last]))
         return own.filter(~pl.col("standard"))
 
     @property
     def allocation(self) -> str:
-        """Returns which functions allocate most, with their part of GC; empty without a profile."""
+        """Returns the functions that allocate most, with their share of GC; empty if unknown."""
         sites = self.top
         if sites.is_empty():
             return ""
@@ -151,13 +151,13 @@ class Profiled:
         return f"most is allocated by {', '.join(parts)}"
 
     def holding(self, column: str) -> pl.DataFrame:
-        """Returns the functions of which a column is above 0, the largest first."""
+        """Returns the functions with a positive value in a column, the largest first."""
         held = self.of_last_heap.filter(pl.col(column) > 0)
         return held.sort(column, descending=True, maintain_order=True)
 
     @property
     def growth(self) -> str:
-        """Returns which function holds most of what grew, or of the live heap; empty if unknown."""
+        """Returns the function that holds most of the growth or live heap; empty if unknown."""
         if goroutines := self._goroutines:
             return goroutines
         column = "attributed_growth_bytes" if self.has_growth else "attributed_inuse_bytes"
@@ -187,7 +187,7 @@ class Profiled:
         return f"{first['goroutines']:,} of {total:,} goroutines are in {place(first)}"
 
     def answered(self, advice: str) -> str:
-        """Returns advice with what the profiles show in place of how to find it."""
+        """Returns advice with the answer of the profiles in place of the way to find it."""
         if "pprof" not in advice:
             return advice
         if allocates := self.allocation:
@@ -210,24 +210,25 @@ class Profiled:
         return bool(len(most) and most[0] >= self.thresholds.many_goroutines)
 
     def answering(self, findings: Iterable[Finding]) -> tuple[Finding, ...]:
-        """Returns findings whose advice names what the profiles show."""
+        """Returns findings with advice that includes the results of the profiles."""
         return tuple(
             replace(finding, advice=self.answered(finding.advice)) for finding in findings
         )
 
     def explaining(self, deaths: Iterable[PostMortem]) -> Iterator[PostMortem]:
-        """Yields post-mortems whose advice names what the profiles show."""
+        """Yields post-mortems with advice that includes the results of the profiles."""
         for death in deaths:
             yield replace(death, advice=tuple(self.answered(text) for text in death.advice))
 
     def kept_share(self, less: Mapping[str, str | float]) -> float:
-        """Returns the share of the allocation that is left if functions allocate less.
+        """Returns the share of the allocation that remains if functions allocate less.
 
         Args:
-            less: the part that is not allocated ("50%" or 0.5), by the function's name or its end.
+            less: the part to save ("50%" or 0.5), by the function's name or its end.
 
         Raises:
-            BadSettingError: there is no heap profile or no such function, or not a share.
+            BadSettingError: there is no heap profile or no such function, or a value is not a
+                share.
         """
         if self.heap is None:
             expected = "a heap or allocs profile in the input"

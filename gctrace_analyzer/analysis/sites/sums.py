@@ -1,11 +1,11 @@
 """Sums of profiles per function or line.
 
-Each value is added to up to three functions: `flat` for the one that
-allocates, `cum_` for all on the stack, once each, and `attributed_` for the first function of the
-program, counted from the one that allocates: what the runtime and the standard library allocate,
-they allocate for it. Where the program is not on the stack, that is the one that allocates.
+Each value is added to `flat` of the function that allocates, and once to `cum_` of each function on
+the stack. It is also added to `attributed_` of the first function of the program, counted from the
+one that allocates, because the runtime and the standard library allocate on behalf of the program.
+If the program is not on the stack, that is the function that allocates.
 
-Source of flat and cum: `go tool pprof` (internal/graph/graph.go), which has them to the byte.
+Source of flat and cum: `go tool pprof` (internal/graph/graph.go), with the same values to the byte.
 """
 
 from __future__ import annotations
@@ -24,16 +24,16 @@ if TYPE_CHECKING:
 
 CUM, ATTRIBUTED = "cum_", "attributed_"
 _LEAST_OF = 0.05
-"""Share of what is attributed to a function. Of other lines with less, nothing is said."""
+"""Share of a function's attributed value. Other lines with less are not mentioned."""
 
 
 @frozen
 class Sums:
     """The sums of a profile per function and per line.
 
-    Columns of both: `function file line lines standard`, and of each value of the profile three
-    columns. The line of a function is the one with most of what is attributed to it, else of what
-    it and its callees hold; `lines` is it as text, and says if there are others.
+    Columns of both: `function file line lines standard`, and three columns for each value of the
+    profile. The line of a function is the one with the largest attributed value, or else with the
+    largest value including callees. `lines` is this line as text, and says if there are others.
     """
 
     by_function: pl.DataFrame
@@ -41,7 +41,7 @@ class Sums:
 
 
 def sums(profile: Profile) -> Sums:
-    """Returns the sums of a profile, whose frames it looks at once."""
+    """Returns the sums of a profile."""
     names = profile.places["function"]
     places = profile.places.with_columns(is_standard(names), names.rank("dense").alias("name"))
     parts: dict[str, list[pl.DataFrame]] = {"place": [], "name": []}
@@ -67,7 +67,7 @@ def sums(profile: Profile) -> Sums:
     weights = [kind + value for value in profile.values for kind in (ATTRIBUTED, CUM)]
     heaviest = by_line.sort(pl.col(weights).abs(), descending=True, maintain_order=True)
     flat = [column for column in columns if not column.startswith(CUM)]
-    # Small objects are many.
+    # There are many small objects.
     of_sizes = [value for value in profile.values if not value.endswith("_objects")]
     sizes = [pl.col(ATTRIBUTED + value).abs() for value in of_sizes]
     counts = pl.any_horizontal((size > 0) & (size >= _LEAST_OF * size.sum()) for size in sizes)
@@ -85,7 +85,7 @@ def sums(profile: Profile) -> Sums:
 
 
 def _first_of_stacks(rows: pl.DataFrame) -> pl.DataFrame:
-    """Returns the first frame of each stack; the frames of a stack follow each other."""
+    """Returns the first frame of each stack; the frames of a stack are consecutive."""
     return rows.filter(pl.col("stack").ne_missing(pl.col("stack").shift(1)))
 
 
@@ -96,11 +96,11 @@ def _sum_of(rows: pl.DataFrame, key: str, profile: Profile, kind: str) -> pl.Dat
 
 
 def kept_share(profile: Profile, less: Mapping[str, float]) -> float:
-    """Returns the share of the allocation that is left if functions allocate less.
+    """Returns the share of the allocation that remains if functions allocate less.
 
     Args:
         profile: a heap profile.
-        less: by function how much less it and the functions it calls would allocate, as a share.
+        less: for each function, the share by which it and its callees would allocate less.
     """
     names = profile.places["function"]
     kept = names.replace_strict(less, default=0.0, return_dtype=pl.Float64)

@@ -31,7 +31,7 @@ _KEY = ("function", "file", "line", "lines", "standard")
 
 @frozen
 class Costs:
-    """What the log says that all sites together cost; None if it does not.
+    """What all sites together cost according to the log; None if it does not show it.
 
     Attributes:
         alloc_mib_per_s: allocation rate, MiB/s.
@@ -43,14 +43,14 @@ class Costs:
 
     @classmethod
     def of(cls, figures: Summary) -> Costs:
-        """Returns the costs of a log by its figures."""
+        """Returns the costs from the figures of a log."""
         cores = figures.gc_cpu_with_idle_cores or figures.gc_cpu_cores
         forced = figures.forced_cycles / figures.cycles if figures.cycles else 0.0
         return cls(figures.alloc_mib_per_s, None if cores is None else cores * (1.0 - forced))
 
 
 def in_order(profiles: Sequence[Profile], kind: str) -> list[Profile]:
-    """Returns the profiles of a kind, the oldest first; without dates in the order of the input."""
+    """Returns the profiles of a kind, the oldest first; without dates, in input order."""
     own = [profile for profile in profiles if profile.kind == kind]
     dated = all(profile.taken_at for profile in own)
     return sorted(own, key=lambda p: p.taken_at or _NO_DATE) if dated else own
@@ -65,8 +65,8 @@ def sites(
 ) -> pl.DataFrame:
     """Returns the sites of the heap and goroutine profiles (`schema.SITES`).
 
-    Profile by profile, what allocates most first. With two heap profiles or more of one process,
-    the last one has the growth since the first.
+    Rows are ordered by profile, then by allocation, the largest first. With two or more heap
+    profiles of one process, the last one has the growth since the first.
     """
 
     def summed(profile: Profile) -> pl.DataFrame:
@@ -93,16 +93,16 @@ def sites(
 
 
 def is_one_process(heaps: Sequence[Profile]) -> bool:
-    """Returns whether heap profiles in the order of time can be of one process.
+    """Returns whether heap profiles in order of time can belong to one process.
 
-    What a process has allocated since its start does not fall.
+    The total allocation of a process never falls.
     """
     totals = [int(profile.stacks["alloc_bytes"].sum()) for profile in heaps]
     return len(heaps) > 1 and totals == sorted(totals) and _has_functions_of(heaps)
 
 
 def _has_functions_of(heaps: Sequence[Profile]) -> bool:
-    """Returns whether most functions of the first profile are in the last."""
+    """Returns whether the last profile has most functions of the first."""
     first, last = (profile.places["function"].unique() for profile in (heaps[0], heaps[-1]))
     return 2 * int(first.is_in(last.implode()).sum()) > len(first)
 
@@ -112,11 +112,11 @@ def changes(before: pl.DataFrame, after: pl.DataFrame) -> pl.DataFrame:
 
     Args:
         before: the sites of one heap profile (`schema.SITES`), with the `rate` of its sampling.
-        after: those of another one, of the same program after a change.
+        after: the sites of another profile, of the same program after a change.
 
-    Columns: `function file line lines`, `before`, `after` and `delta` in MiB/s, or as shares where
-    a log does not show both rates, and `significant`: the change is larger than the 95 % interval
-    of the sampling. The standard error of a size is the square root of size × rate.
+    Columns: `function file line lines`; `before`, `after` and `delta` in MiB/s, or as shares if the
+    logs do not show both rates; and `significant`: the change is larger than the 95 % interval of
+    the sampling. The standard error of a size is the square root of size × rate.
     """
     both = [frame.filter(pl.col("attributed_alloc_bytes") > 0) for frame in (before, after)]
     unit = _RATE if all(frame[_RATE].count() for frame in both) else _SHARE
@@ -176,7 +176,7 @@ def _with_shares(rows: pl.DataFrame, costs: Costs, profile: Profile) -> pl.DataF
 
 
 def _with_growth(rows: pl.DataFrame, before: pl.DataFrame, *, lines: bool) -> pl.DataFrame:
-    """Returns the sites with the growth of their live bytes; also of those that are gone."""
+    """Returns the sites with the growth of their live bytes, including vanished sites."""
     key = ["function", "file", "line"] if lines else ["function"]
     both = ("inuse_bytes", "attributed_inuse_bytes")
     earlier = before.select(*_KEY, *(pl.col(name).alias(f"before_{name}") for name in both))
@@ -187,8 +187,8 @@ def _with_growth(rows: pl.DataFrame, before: pl.DataFrame, *, lines: bool) -> pl
         for name in both
     }
     kept = [pl.coalesce(name, f"{name}_right").alias(name) for name in _KEY if name not in key]
-    # A site of the first profile alone has nothing in the last one; without a log, costs are
-    # unknown for all.
+    # A site that only the first profile has is zero in the last one; without a log, costs are
+    # unknown for all sites.
     known = [name for name in joined.columns if joined[name].count() and name not in _KEY]
     values = pl.exclude(*_KEY, *known), pl.col(known).fill_null(0)
     return joined.select(*key, *kept, *values).with_columns(**growth)

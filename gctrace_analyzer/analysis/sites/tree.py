@@ -22,22 +22,22 @@ MOST_FRAMES = 200
 """Frames of a stack that are shown; recursion makes longer ones."""
 
 _STARTS = ("runtime.goexit", "runtime.main")
-"""What every goroutine is in."""
+"""The functions that every goroutine starts with."""
 
 _KEY = ("parent", "call")
 
 
 def trees(profiled: Profiled) -> Iterator[tuple[str, pl.DataFrame]]:
-    """Yields the trees of bytes that were added, that were allocated, and that are live.
+    """Yields the trees of added, allocated and live bytes.
 
-    With the name of each: `growth`, between two heap profiles of one process, `allocated` and
-    `live`. One that has nothing is left out.
+    Each comes with its name: `growth` (between two heap profiles of one process), `allocated` and
+    `live`. Empty trees are left out.
     """
     heaps = in_order(profiled.profiles, "heap")
     if not heaps:
         return
     first, last = heaps[0], heaps[-1]
-    # Numbers in place of names: a large profile has millions of frames.
+    # Numbers instead of names: a large profile has millions of frames.
     both = (first.places["function"], last.places["function"])
     names = pl.concat(both).unique(maintain_order=True)
     if profiled.has_growth:
@@ -77,15 +77,15 @@ def _stacks(profile: Profile, names: pl.Series, value: str) -> pl.DataFrame:
 
 
 def tree(stacks: pl.DataFrame, names: pl.Series) -> pl.DataFrame:
-    """Returns the calls on stacks, callers before what they call.
+    """Returns the calls in stacks, callers before callees.
 
     Args:
         stacks: `calls`, numbers of `names` from the outermost function, and `bytes`.
         names: the functions.
 
     Columns: `node`, `parent` (null at the top), `depth` (from 0), `function`, `standard`, `bytes`
-    with callees, and `share`, 0 to 1. Of what one function calls, the largest is first. Frames of
-    less than `LEAST_SHARE` are left out.
+    with callees, and `share`, 0 to 1. Callees of a function are ordered by size, the largest first.
+    Frames below `LEAST_SHARE` are left out.
     """
     starts = names.is_in(_STARTS).arg_true().cast(pl.UInt32)
     rows = stacks.filter(pl.col("bytes") > 0).select(

@@ -1,1 +1,1 @@
-"""What happened when: segments of the time, episodes such as thrashing, and the CPU limiter."""
+"""What happened when: segments, episodes such as thrashing, and the CPU limiter."""

@@ -27,8 +27,8 @@ from gctrace_analyzer.ingest.rows import (
 from gctrace_analyzer.units import duration_text
 
 _SEVERAL_BURSTS = 4
-"""A log needs this many times the cycles of the shortest burst. In a shorter log there is no
-usual frequency that a burst could be compared with."""
+"""A log needs this many times the cycles of the shortest burst. A shorter log has no usual
+frequency to compare a burst with."""
 
 
 def found_in(enriched: pl.DataFrame, thresholds: Thresholds) -> list[schema.Row]:
@@ -56,10 +56,10 @@ def as_table(rows: list[schema.Row]) -> pl.DataFrame:
 
 
 def active_ranges(rows: list[schema.Row]) -> pl.DataFrame:
-    """Returns when the state of each episode lasted: `process kind severity start_s end_s`.
+    """Returns the time ranges of each episode's state: `process kind severity start_s end_s`.
 
-    There is one row for each time that a state came and went, in the order of `rows`, and for
-    each of the longest pauses among those that are far longer than usual.
+    There is one row for each time that a state came and went, in the order of `rows`, and one for
+    each of the longest unusual pauses.
     """
     lasting = [
         {
@@ -78,11 +78,11 @@ def active_ranges(rows: list[schema.Row]) -> pl.DataFrame:
 
 
 OF_FEW_RULES = ("stw_total_ms", "trigger_share", "overshoot_share", "survival_share")
-"""Metrics that are calculated where a rule needs them, if any does."""
+"""Metrics that are calculated only if a rule needs them."""
 
 
 def fills(goal_set_by: pl.Series, known: pl.DataFrame, durations: pl.DataFrame) -> pl.Expr:
-    """Returns `limiter.fills`, or null if no goal may be that of a limit.
+    """Returns `limiter.fills`, or null if no goal can be that of a limit.
 
     Args:
         goal_set_by: what set each goal.
@@ -94,16 +94,16 @@ def fills(goal_set_by: pl.Series, known: pl.DataFrame, durations: pl.DataFrame) 
 
 
 def enrich(metrics: pl.DataFrame, fills: pl.Expr, spans: pl.DataFrame) -> pl.DataFrame:
-    """Returns the cycles with everything that episodes, segments and rules need.
+    """Returns the cycles with all columns that episodes, segments and rules need.
 
     Args:
         metrics: what `with_metrics` returns; it may lack `OF_FEW_RULES`.
-        fills: what the function of this name returns for the same cycles: `limiter_fill`.
-        spans: what `spans.of_cycles` returns for them. Its durations replace the printed ones; its
-            other columns are added.
+        fills: what `fills` returns for the same cycles: `limiter_fill`.
+        spans: what `spans.of_cycles` returns for these cycles. Its durations replace the printed
+            ones, and its other columns are added.
     """
     printed = [name for name in metrics.columns if not name.endswith("_ms")]
-    # Side by side, because a column that is handed over is no longer kept as one value.
+    # Side by side, because a column that is handed over is no longer stored as one value.
     both = pl.concat([metrics[printed], without(spans, *printed)], how="horizontal")
     return both.with_columns(*gc_cpu(spans), limiter_fill=fills)
 
@@ -178,7 +178,7 @@ def pause_outlier(cycles: pl.DataFrame, t: Thresholds) -> Iterator[schema.Row]:
 
 
 _MOST_RANGES = 20
-"""The most pauses of an episode that are marked in charts: the longest."""
+"""The most pauses of an episode that charts mark: the longest."""
 
 
 def _is_far(pause: pl.Expr, typical: float, t: Thresholds) -> pl.Expr:
@@ -254,14 +254,13 @@ KINDS: tuple[_Find, ...] = (
 def possible_kinds(timed: pl.DataFrame, t: Thresholds) -> dict[int, list[_Find]]:
     """Returns the kinds of episodes that each process may have.
 
-    A log may have thousands of processes with a few cycles each, and looking for one kind in
-    one process takes a millisecond. So what each kind needs at least is calculated for all
-    processes at once.
+    A log may have thousands of processes with a few cycles each, and a search for one kind in one
+    process takes a millisecond. So the minimum for each kind is checked for all processes at once.
     """
     if timed.is_empty():
         return {}
     if is_one_process(timed):
-        # Looking takes no longer than finding out beforehand.
+        # The search takes no longer than this check.
         return {timed[0]["process"][0]: list(KINDS)} if len(timed) > 1 else {}
     limited = pl.col("goal_set_by").cast(pl.String) == "memory-limit"
     below = pl.col("heap_goal_mib") <= before("heap_live_mib")

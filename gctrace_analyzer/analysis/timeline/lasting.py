@@ -1,4 +1,4 @@
-"""When a state lasts: runs of cycles or intervals, joined to episodes."""
+"""How long a state lasts: runs of cycles or intervals, joined to episodes."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def runs(flags: pl.Series, *, min_count: int, gap: int = 0) -> list[tuple[int, i
     if flags.sum() < min_count:
         return []
     at = flags.arg_true()
-    # In most logs no run is long enough, which is quick to see.
+    # In most logs no run is long enough, which is quick to check.
     steps = min_count - 1
     if not (at[steps:] - at[: len(at) - steps] <= steps * (gap + 1)).any():
         return []
@@ -44,14 +44,14 @@ def runs(flags: pl.Series, *, min_count: int, gap: int = 0) -> list[tuple[int, i
 
 
 _NEARLY_ALL = 0.95
-"""Share of an episode's time. A state that lasts longer needs no mention of its interruptions."""
+"""Share of an episode's time. If a state lasts longer, its interruptions are not mentioned."""
 
 
 @frozen
 class Part:
     """The cycles of an episode, and the share of its time in which its state lasted.
 
-    `ranges` is when it lasted, as `start_s` and `end_s`; None if all the time.
+    `ranges` has the times of the state, as `start_s` and `end_s`; None if it lasted all the time.
     """
 
     cycles: pl.DataFrame
@@ -94,7 +94,7 @@ def parts(
             end_s=cycles["end_s"].gather(ordered["last"]),
         )
         .with_columns(
-            # Of ranges that overlap, only what those before do not cover.
+            # Of overlapping ranges, only the part that earlier ones do not cover.
             active_s=(pl.col("end_s") - pl.max_horizontal("begin_s", end_s.shift(1))).clip(0),
             far=(pl.col("begin_s") - end_s.shift(1) > t.episode_join_s)
             & (pl.col("first") - last.shift(1) - 1 > t.episode_join_cycles),

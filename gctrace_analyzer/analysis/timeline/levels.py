@@ -41,7 +41,7 @@ class Moved:
 def moved(cycles: pl.DataFrame, t: Thresholds = DEFAULT) -> Moved | None:
     """Returns the move of the live heap to its present level; None if there was none.
 
-    A level that the live heap had before is no move: the load goes up and down.
+    A return to an earlier level is no move: the load goes up and down.
 
     Args:
         cycles: the cycles of one process, in order, with `start_s` and `heap_live_mib`.
@@ -68,7 +68,7 @@ def moved(cycles: pl.DataFrame, t: Thresholds = DEFAULT) -> Moved | None:
     if not is_level:
         return None
     middle = math.sqrt(max(median(before), 1.0) * max(median(after), 1.0))
-    # Medians of five move up to two cycles early or late.
+    # Medians of five may move up to two cycles early or late.
     is_before = (live < middle) == (median(before) < middle)
     at = int(is_before.arg_true()[-1]) + 1
     if at >= len(live):
@@ -77,8 +77,8 @@ def moved(cycles: pl.DataFrame, t: Thresholds = DEFAULT) -> Moved | None:
 
 
 def _is_level(values: pl.Series, step_mib: float, t: Thresholds) -> bool:
-    """Returns whether values stay where they are, unlike those of a heap that grows."""
-    # At its ends a level has cycles of the one next to it.
+    """Returns whether values stay at one level, unlike those of a growing heap."""
+    # A level's ends may include cycles of the next level.
     inner = values[1:-1] if len(values) > t.min_cycles else values
     spread, third = inner.std(), max(len(inner) // 3, 1)
     if len(values) < t.min_cycles or not isinstance(spread, float):

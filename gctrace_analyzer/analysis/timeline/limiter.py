@@ -1,4 +1,4 @@
-"""A lower bound of how full the bucket of the runtime's GC CPU limiter is.
+"""A lower bound of the fill of the runtime's GC CPU limiter's bucket.
 
 The bucket holds one CPU second per processor. GC fills it, the program drains it, and when it
 is full, the runtime stops mark assists. The log shows neither how long processors were idle nor
@@ -33,8 +33,8 @@ IN_WORDS = {
 _STEPS = ("gap", "first_pause", "mark", "second_pause")
 
 BACKGROUND_SHARE = 0.25
-"""gcBackgroundUtilization: the share of the processors that the limiter counts as used by
-marking, whatever the workers really took."""
+"""gcBackgroundUtilization: the limiter counts this share of the processors as used by marking,
+whatever the workers really used."""
 
 
 def fills(corrected: pl.DataFrame) -> pl.Series:
@@ -63,7 +63,7 @@ def _share() -> pl.Expr:
 
 @cache
 def _steps() -> list[pl.Expr]:
-    """Returns what fills the bucket or drains it, in CPU seconds, and whether that is known.
+    """Returns what fills or drains the bucket, in CPU seconds, and whether it is known.
 
     From one cycle to the next the bucket drains; pauses fill it, and marking may do either.
     """
@@ -113,10 +113,10 @@ def _fills_of_sums(within: Within) -> tuple[pl.Expr, pl.Expr, list[pl.Expr]]:
 
 
 def _bounded(steps: pl.DataFrame) -> pl.Series:
-    """Returns the fill at the end of each cycle, where the bucket also cannot be more than full.
+    """Returns the fill at the end of each cycle if the bucket cannot be more than full either.
 
-    The steps of a cycle together are one function of the fill before it: they add a sum, and
-    keep the result between two bounds. These functions have to be applied one by one.
+    Together, the steps of a cycle are one function of the fill before it: they add a sum, and keep
+    the result between two bounds. These functions have to be applied one by one.
     """
     full = pl.col("procs").fill_null(0).cast(pl.Float64)
     added, low, high = pl.lit(0.0), pl.lit(0.0), full

@@ -1,9 +1,9 @@
 """The segments of a run: start-up, phases of different load, idle times, changed settings.
 
 A figure calculated over several segments describes none of them, so each segment has its own
-figures. A segment ends where GOMAXPROCS changes, where idle times (periodic cycles, or none for
-long) begin or end, and where the allocation rate or the effective GOGC moves to another level for
-ten cycles and a second or more.
+figures. A segment ends where GOMAXPROCS changes, where idle times (only periodic cycles, or no
+cycles for long) begin or end, and where the allocation rate or the effective GOGC moves to another
+level for at least ten cycles and a second.
 """
 
 from __future__ import annotations
@@ -34,22 +34,22 @@ OTHER_GOGC = 1.2
 """If the effective GOGC changes by more than this factor, GOGC was set to another value."""
 
 _IDLE_RATE = 0.5
-"""Share of the usual allocation rate. At or below it, a program that has its usual load when it
-is busy was idle for half of the time or more."""
+"""Share of the usual allocation rate. At or below it, a program with its usual load when busy was
+idle for half of the time or more."""
 
 LEVEL_S = 1.0
-"""Seconds that a level lasts at least. At a hundred cycles per second, ten cycles are a tenth of
-a second, and a load that varies as every load does would be dozens of phases."""
+"""Least duration of a level in seconds. At a hundred cycles per second, ten cycles take a tenth of
+a second, and normal load variation would give dozens of phases."""
 
 _KINDS = pl.Enum(["start-up", "steady", "idle"])
 
 _MOSTLY = 0.5
-"""Share of a segment's time. One that thrashes for more is called after it, and one that
-allocates more than usual is a spike if it is shorter than this share of the longest segment."""
+"""Share of a segment's time. A segment that thrashes for more is named after it. A segment with
+unusually much allocation is a spike if it is shorter than this share of the longest segment."""
 
 
 _FEWEST_WITH_SPIKE = 2
-"""Steady segments: one is a spike only next to another."""
+"""Number of steady segments: one is a spike only next to another."""
 
 
 def may_idle(cycles: pl.DataFrame, t: Thresholds) -> bool:
@@ -59,10 +59,11 @@ def may_idle(cycles: pl.DataFrame, t: Thresholds) -> bool:
 
 
 def idle_gap(t: Thresholds, within: Callable[[pl.Expr], pl.Expr]) -> pl.Expr:
-    """Returns whether hardly anything was allocated for far longer than usual `within` a process.
+    """Returns whether `within` a process hardly anything was allocated for unusually long.
 
-    After a peak of the heap the goal is high, and a busy program has no cycle for long either.
-    While it fills its heap, cycles are more frequent than ever after, so start-up is not usual.
+    After a peak of the heap the goal is high, so even a busy program has no cycle for long. While a
+    program fills its heap, cycles are more frequent than later, so the start-up does not count as
+    usual.
     """
     gap, late = pl.col("interval_s"), pl.col("start_s") >= t.warm_up_s
     usual = within(not_null(pl.col("alloc_mib_per_s").filter(late)).median())
@@ -83,7 +84,7 @@ def segments(enriched: pl.DataFrame) -> pl.DataFrame:
 
 LEAST_INTERVALS = 5
 LEAST_S = 30.0
-"""Intervals, and seconds. A level of dumps that lasts for less is not a phase."""
+"""Intervals, and seconds. A shorter level of dumps is not a phase."""
 
 
 def segments_of_spans(spans: pl.DataFrame, thresholds: Thresholds = DEFAULT) -> pl.DataFrame:
@@ -94,7 +95,7 @@ def segments_of_spans(spans: pl.DataFrame, thresholds: Thresholds = DEFAULT) -> 
 
     Args:
         spans: what `metrics.intervals.spans` returns.
-        thresholds: how long idle cycles are apart.
+        thresholds: the time between idle cycles.
     """
     if not spans.width or spans.is_empty():
         return schema.empty("segments")
@@ -120,11 +121,11 @@ def _numbered_spans(rows: pl.DataFrame) -> pl.DataFrame:
 
 
 def named(segments: pl.DataFrame, episodes: pl.DataFrame) -> pl.DataFrame:
-    """Returns the segments with what they are: steady ones may be `spike` or `thrash`.
+    """Returns the segments with their kinds: steady ones may be `spike` or `thrash`.
 
     Args:
         segments: `schema.SEGMENTS`.
-        episodes: `schema.EPISODES`; limit-thrash is what makes a segment `thrash`.
+        episodes: `schema.EPISODES`; limit-thrash makes a segment `thrash`.
     """
     thrash = episodes.filter(kind="limit-thrash")
     if thrash.is_empty() and (segments["kind"] == "steady").sum() < _FEWEST_WITH_SPIKE:
@@ -202,9 +203,9 @@ def _level_changes(cycles: pl.DataFrame, t: Thresholds) -> pl.Series:
 def _by_length_of_levels(
     cycles: pl.DataFrame, levels: pl.DataFrame, t: Thresholds
 ) -> Iterator[tuple[int, pl.DataFrame]]:
-    """Yields how many cycles a level has at least, and the rows of the processes with that many.
+    """Yields the least number of cycles of a level, and the rows of the processes with that number.
 
-    Those of a process are in a row. Processes that are too short for two levels are left out.
+    The rows of a process are consecutive. Processes too short for two levels are left out.
     """
     count, usual_s = pl.col("count"), pl.col("usual_s")
     most = pl.max_horizontal(t.level_cycles, count // 4)
@@ -236,7 +237,7 @@ _RATES = (
 def _figures() -> list[pl.Expr]:
     return [
         pl.col("kind").first().cast(pl.String),
-        # An idle time begins where the cycle before it ended.
+        # An idle time begins where the previous cycle ended.
         pl.when(pl.col("kind").first() == "idle")
         .then(pl.col("begin_s").first())
         .otherwise(pl.coalesce("start_s", "begin_s").first())
@@ -277,14 +278,14 @@ def level_changes(
 ) -> pl.Series:
     """Returns True where the level changes.
 
-    The level changes where the medians of the `min_cycles` values before and after differ by
-    more than a factor of `times`. Of neighbouring places where this is so, only the one with
-    the largest difference counts, or the middle one of several.
+    The level changes where the medians of the `min_cycles` values before and after differ by more
+    than a factor of `times`. Of neighbouring places, only the one with the largest difference
+    counts, or the middle one of several.
 
     Args:
-        values: those of one process, or of several one after another.
-        times: how far apart levels are.
-        min_cycles: how long a level lasts.
+        values: the values of one process, or of several one after another.
+        times: the ratio of two levels.
+        min_cycles: the least length of a level.
         process: the process of each value, if there are several.
     """
     nothing = pl.repeat(value=False, n=len(values), eager=True)
@@ -301,7 +302,7 @@ def level_changes(
     def within(each: pl.Expr) -> pl.Expr:
         return each if process is None else each.over("process")
 
-    # What is before the first value counts as that.
+    # The place before the first value counts as that value.
     filled = pl.col("value").forward_fill().backward_fill()
     value = filled if values.null_count() else pl.col("value")
     medians = rows.with_columns(median=within(value.rolling_median(min_cycles)))

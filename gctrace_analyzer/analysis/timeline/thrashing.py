@@ -1,8 +1,8 @@
 """Whether a program thrashes at its memory limit, from cycles and from intervals between dumps.
 
-Under a limit that the live heap does not fit, goals are at or below it. Between two dumps, each
-cycle can allocate only a small part of the heap goal; GC CPU alone does not show it: it was 22 and
-28 % in two runs that thrashed.
+If the live heap does not fit under the limit, goals are at or below the live heap. Between two
+dumps, each cycle can allocate only a small part of the heap goal. GC CPU alone does not show
+thrashing: it was only 22 and 28 % in two runs that thrashed.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ if TYPE_CHECKING:
     from gctrace_analyzer.schema import Row
 
 CALM_TIMES = 2.0
-"""Times the room of thrashing. An interval in which the limiter acted, and whose GC CPU is unknown,
-was calm for most of its time if a cycle has more room than this."""
+"""Multiple of the room in thrashing. If a cycle has more room than this, an interval with an active
+limiter and unknown GC CPU was calm most of its time."""
 
 
 def limit_thrash(cycles: pl.DataFrame, t: Thresholds) -> Iterator[Row]:
@@ -45,7 +45,7 @@ def limit_thrash(cycles: pl.DataFrame, t: Thresholds) -> Iterator[Row]:
     spans += _tight_windows(cycles, t)
     if spans:
         below = below.fill_null(value=False)
-        # Rows of the spans: an episode also has the cycles between them.
+        # Rows of the spans: an episode also includes the cycles between them.
         ranges = pl.DataFrame(spans, schema=["first", "last"], orient="row")
         rows = ranges.select(pl.int_ranges("first", pl.col("last") + 1).explode()).to_series()
         tight = pl.int_range(len(cycles), eager=True).is_in(rows.implode())
@@ -54,9 +54,9 @@ def limit_thrash(cycles: pl.DataFrame, t: Thresholds) -> Iterator[Row]:
 
 
 def may_be_tight(cycles: pl.DataFrame, known: pl.DataFrame) -> pl.Series:
-    """Returns whether each goal is at or below the live heap of the cycle before.
+    """Returns whether each goal is at or below the live heap of the previous cycle.
 
-    GOGC leaves at least 1 MiB for sweeping: only a limit sets such goals, at every size.
+    GOGC leaves at least 1 MiB for sweeping, so at any size only a limit sets such goals.
     """
     return cycles["heap_goal_mib"] <= known["_live"]
 
@@ -64,8 +64,8 @@ def may_be_tight(cycles: pl.DataFrame, known: pl.DataFrame) -> pl.Series:
 def _tight_windows(cycles: pl.DataFrame, t: Thresholds) -> list[tuple[int, int]]:
     """Returns the windows in which the memory limit leaves little headroom.
 
-    GC is also running most of the time in them. Each window is given by the indices of its
-    first and last cycle.
+    GC also runs most of the time in these windows. Each window is given by the indices of its first
+    and last cycle.
     """
     by_limit = cycles["goal_set_by"] == "memory-limit"
     if by_limit.sum() < t.thrash_limited_share * t.thrash_min_cycles:
@@ -113,13 +113,13 @@ def _thrash(thrashing: Part, t: Thresholds) -> Row:
     if share >= t.thrash_limited_share:
         below = int(part["below"].sum())
         many = f"all {below:,}" if below == len(part) else f"{below:,} of {len(part):,}"
-        # The runtime sets no goal below the live heap, so equal sizes mean no room. Of a small
+        # The runtime sets no goal below the live heap, so equal sizes mean no room. For a small
         # heap, whole MiB leave that open.
         is_small = median(part["_live"]) < t.thrash_min_live_mib
         where = "less than 1 MiB above" if is_small else "at or below"
         reason = f"The heap goal was {where} the live heap in {many} cycles"
     else:
-        # With no room in most cycles, all are tight: of a few MiB, not each goal shows it.
+        # If most cycles have no room, all count as tight: with a few MiB, not every goal shows it.
         has_room = round(gogc or 0) > 0
         tight, duty = (part.filter("tight"), duty) if has_room else (part, "")
         left_pct = round(max(median(tight["effective_gogc"]), 0))
@@ -231,11 +231,11 @@ def _windows(part: pl.DataFrame, t: Thresholds) -> pl.DataFrame:
     least = (
         pl.when(has_limit)
         .then(t.metrics_thrash_room)
-        # A low GOGC leaves as little room, without a limit.
+        # A low GOGC leaves the same little room, without a limit.
         .when(~pl.col("limit_known"))
         .then(t.metrics_thrash_room_unknown)
     )
-    # Only a limit that the live heap does not fit makes a goal that the heap is always above.
+    # Only if the live heap does not fit under the limit is the heap always above its goal.
     by_limit = pl.coalesce("by_limit", "above", 1.0)
     at_limit = by_limit > t.thrash_limited_share
     mostly_paced = pl.col("paced") * 2 > pl.col("cycles")
@@ -243,8 +243,8 @@ def _windows(part: pl.DataFrame, t: Thresholds) -> pl.DataFrame:
     share = pl.col("share")
     under_limit = (has_limit | ~pl.col("limit_known")) & at_limit
     busy = (share > t.metrics_thrash_gc_cpu) & under_limit
-    # Under a limit that is tight but fits, the limiter acts now and then, for a few cycles. That
-    # alone is all that scrapes far apart show of it, so GC CPU or the room must agree.
+    # Under a limit that is tight but fits, the limiter acts briefly now and then. Widely spaced
+    # scrapes show only that it acted, so GC CPU or the room must confirm thrashing.
     acted = ((pl.col("limiter_share") > t.thrash_limited_share) & under_limit).fill_null(
         value=False
     )
