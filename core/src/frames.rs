@@ -268,7 +268,7 @@ impl Layouts {
         for (side, part) in sides {
             let mut from = 0;
             for (text, way, second) in &mut side.changes {
-                if !part[from..].starts_with(text) {
+                if !is_at(part, from, text) {
                     return None;
                 }
                 from += text.len();
@@ -279,7 +279,7 @@ impl Layouts {
                 }
                 from = change.end;
             }
-            if part[from..] != side.rest {
+            if part.len() - from != side.rest.len() || !is_at(part, from, &side.rest) {
                 return None;
             }
         }
@@ -379,6 +379,21 @@ impl Way {
     }
 }
 
+/// Returns whether a text stands at `at`; most are too short to be worth a call of `memcmp`.
+#[inline(always)]
+fn is_at(part: &[u8], at: usize, text: &[u8]) -> bool {
+    let Some(found) = part.get(at..at + text.len()) else {
+        return false;
+    };
+    match (found.last_chunk::<8>(), text.last_chunk::<8>()) {
+        (Some(found_end), Some(text_end)) => {
+            let pairs = found.chunks_exact(8).zip(text.chunks_exact(8));
+            found_end == text_end && pairs.into_iter().all(|(one, other)| one == other)
+        }
+        _ => found.iter().zip(text).all(|(one, other)| one == other),
+    }
+}
+
 /// Returns where something that changes may begin behind `at`: at a quote mark, or where letters
 /// and digits begin with a digit or a capital letter.
 fn next_place(part: &[u8], at: usize) -> usize {
@@ -467,7 +482,7 @@ fn time(
 ) -> Option<(usize, usize, i64)> {
     let same = known
         .as_ref()
-        .filter(|known| !known.text.is_empty() && part[at..].starts_with(&known.text))
+        .filter(|known| !known.text.is_empty() && is_at(part, at, &known.text))
         .map(|known| (at + known.text.len(), known.micros));
     let (to, second) = if let Some(same) = same {
         same
