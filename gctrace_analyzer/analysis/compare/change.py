@@ -24,6 +24,9 @@ UNBOUNDED = "by chance it may change by any factor"
 CONTENDED = "other work competed for the CPUs of one side"
 IS_LOAD = "the load is given, so it is neither better nor worse"
 NO_COST = "it is no cost by itself: what it costs is the heap peak"
+IDLE = (
+    "GC CPU did not change significantly, and idle marking takes CPU time that nobody else uses"
+)
 BY_LOAD = "the different allocation rate explains it"
 PER_SECOND = (
     "a faster benchmark does more of it per second; what counts is the figure per operation"

@@ -22,6 +22,7 @@ from gctrace_analyzer.analysis.compare.change import (
     CONTENDED,
     FEW_CYCLES,
     FEW_ROUNDS,
+    IDLE,
     IS_LOAD,
     MAXIMUM,
     NO_COST,
@@ -220,12 +221,17 @@ def compare(
                 most = 1.0 if name.endswith("share") else math.inf
                 changes[name] = replace(changes[name], by_load=min(was * times, most) - was)
     is_contended = any(late_of(runs).are_common for runs in (before, after))
-    return {
+    judged = {
         name: _judged(
             NAMED[name], change, load_is_given=load_is_given, is_contended=is_contended
         )
         for name, change in changes.items()
     }
+    name = "gc_cpu_with_idle_share"
+    is_clear = name in judged and judged[name].verdict in ("better", "worse")
+    if is_clear and judged["gc_cpu_share"].verdict == "~":
+        judged[name] = replace(judged[name], verdict=None, no_verdict_because=IDLE)
+    return judged
 
 
 def same_work(*sides: Sequence[Measured]) -> bool:

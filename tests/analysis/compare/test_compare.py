@@ -416,3 +416,37 @@ def test_a_change_shows_what_matters_in_few_digits() -> None:
     found = gca.compare(*names)["heap_peak_mib"]
     assert repr(found).startswith("<Change of heap_peak_mib: 55.0 → 73.0, +32.7 % (")
     assert repr(found).endswith(" %), worse>")
+
+
+def test_idle_marking_alone_makes_nothing_worse(tmp_path: Path) -> None:
+    # One stall makes most of GC CPU after; with idle marking, each cycle costs as much as it.
+    before = """
+gc 1 @0.004s 8%: 0.99+7.1+0.21 ms clock, 1.9+0.35/0.65/0+0.43 ms cpu, 3->7->6 MB, 4 MB goal
+gc 2 @0.026s 11%: 0.14+9.8+0.035 ms clock, 0.29+0.72/5.5/0.29+0.070 ms cpu, 11->13->11 MB, 13 MB goal
+gc 3 @0.052s 8%: 0.11+15+0.060 ms clock, 0.22+0/3.3/0.13+0.12 ms cpu, 20->20->18 MB, 23 MB goal
+gc 4 @0.250s 2%: 0.036+10+0.074 ms clock, 0.072+0.065/0.030/4.2+0.14 ms cpu, 32->32->22 MB, 37 MB goal
+gc 5 @0.309s 2%: 0.10+19+0.007 ms clock, 0.20+3.5/2.8/0.089+0.015 ms cpu, 38->48->32 MB, 45 MB goal
+gc 6 @0.352s 3%: 0.11+13+0.049 ms clock, 0.23+1.0/2.1/5.2+0.098 ms cpu, 55->60->28 MB, 64 MB goal
+gc 7 @0.416s 2%: 0.042+159+0.007 ms clock, 0.084+0.063/0.81/13+0.015 ms cpu, 47->47->22 MB, 56 MB goal
+gc 8 @0.800s 2%: 4.0+24+0.055 ms clock, 8.1+2.8/8.1/0+0.11 ms cpu, 38->45->29 MB, 45 MB goal
+gc 9 @0.849s 2%: 0.18+33+0.063 ms clock, 0.36+1.2/2.4/5.7+0.12 ms cpu, 50->53->26 MB, 58 MB goal
+gc 10 @0.928s 2%: 0.11+18+0.69 ms clock, 0.22+0.95/3.0/1.1+1.3 ms cpu, 44->48->26 MB, 52 MB goal
+gc 11 @0.993s 2%: 0.39+33+0.091 ms clock, 0.79+2.0/6.3/0.12+0.18 ms cpu, 45->50->28 MB, 52 MB goal
+gc 12 @1.079s 2%: 0.14+23+0.21 ms clock, 0.28+0.57/8.6/0.14+0.42 ms cpu, 48->53->27 MB, 57 MB goal
+gc 13 @1.146s 2%: 0.13+19+0.068 ms clock, 0.26+1.4/4.9/1.6+0.13 ms cpu, 46->51->27 MB, 54 MB goal
+"""
+    after = """
+gc 1 @0.004s 5%: 0.078+5.3+0.006 ms clock, 0.15+0.45/0.51/0+0.013 ms cpu, 3->7->6 MB, 4 MB goal
+gc 2 @0.014s 16%: 0.10+216+111 ms clock, 0.20+0.31/1.5/0.12+223 ms cpu, 11->17->15 MB, 14 MB goal
+gc 3 @0.383s 14%: 2.7+34+0.025 ms clock, 5.4+0.007/4.6/29+0.050 ms cpu, 26->29->25 MB, 30 MB goal
+gc 4 @0.473s 12%: 0.85+35+0.055 ms clock, 1.7+0.98/9.8/19+0.11 ms cpu, 43->47->27 MB, 50 MB goal
+gc 5 @0.530s 12%: 0.13+20+0.029 ms clock, 0.26+1.3/8.0/8.3+0.059 ms cpu, 46->50->26 MB, 55 MB goal
+"""
+    paths = [tmp_path / "before.log", tmp_path / "after.log"]
+    for path, log in zip(paths, (before, after), strict=True):
+        path.write_text(
+            log.lstrip().replace(" goal\n", " goal, 0 MB stacks, 0 MB globals, 2 P\n")
+        )
+    changes = gca.compare(*map(str, paths)).pairs[0].changes
+    assert changes["gc_cpu_share"].verdict == "~"
+    assert changes["gc_cpu_with_idle_share"].verdict not in ("better", "worse")
