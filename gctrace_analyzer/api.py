@@ -106,21 +106,20 @@ def read(
         gogc: the GOGC the program ran with, in percent or `off`.
         memory_limit: its GOMEMLIMIT, as `2GiB` or in MiB.
         container_limit: the memory limit of its container or unit.
-        cpu_limit: the number of CPUs it may use, such as 1.5 or `500m`.
+        cpu_limit: the number of CPUs that the program may use, such as 1.5 or `500m`.
         go_version: the Go version it was built with, such as `1.22`.
         ballast: the size of its heap ballast.
         off_heap: memory of the process that Go does not count (cgo, mmap), such as `200MiB`.
-        pid: the program, if it still runs on this machine (Linux): GOGC and GOMEMLIMIT that it was
-            started with are read from `/proc/PID/environ`; they hold until its heap goals
-            contradict them.
+        pid: the program, if it still runs on this machine (Linux). Its GOGC and GOMEMLIMIT at the
+            start are read from `/proc/PID/environ`, and hold until its heap goals contradict them.
         unpack_limit: the largest size an input may unpack to, such as `64GiB`.
         thresholds: other limits for findings and episodes, by name (`Thresholds`), such as
             `{"gc_cpu_warn": 0.05}`.
         slo: service levels, such as `{"pause": "2ms", "gc_cpu": "5%"}`. The report shows how far
             each was kept, and findings are judged by them.
         progress: called after every few megabytes with the facts about the current input.
-        server: which processes and time of a server are read, such as
-            `match='{job="api"}', since="6h"`, and how it is reached (`ServerOptions`).
+        server: the processes and the time range to read from a server, such as
+            `match='{job="api"}', since="6h"`, and how to reach it (`ServerOptions`).
 
     Raises:
         UnreadableInputError: an input is missing, a folder, or not a log; with `strict` also if
@@ -203,8 +202,8 @@ def live(
 ) -> Live:
     """Returns an empty log, to which lines are added as the program writes them.
 
-    The options are those of `read`, and `environment`: the variables that the program is started
-    with. Their GOGC and GOMEMLIMIT hold until the heap goals contradict them.
+    The options are those of `read`, and `environment`: the environment variables of the program.
+    Their GOGC and GOMEMLIMIT hold until the heap goals contradict them.
     """
     from gctrace_analyzer.live import Live
 
@@ -215,7 +214,7 @@ def live(
 
 def _options(**given: Unpack[InputOptions]) -> ReadOptions:
     start, tz, limit = given.get("start"), given.get("tz"), given.get("unpack_limit")
-    # The text of a ZoneInfo is its name.
+    # str() of a ZoneInfo is its name.
     name = Clock(tz=None if tz is None else str(tz)).tz
     begun = start if start is None else moment(str(start), name)
     return ReadOptions(
@@ -257,8 +256,8 @@ def compare(
             the same setting. Or several sides by name, `{"100": "gogc100-*.log", "200": …}`:
             each is compared with the first.
         after: the runs after the change, in the same form.
-        promise: what `recommend` promised before the change, as its rows or the JSON file with
-            them: the row with the settings of a side is compared with what was measured.
+        promise: the rows of `recommend` from before the change, or the JSON file with them. The row
+            with the settings of a side is compared with the measured figures.
 
     Raises:
         BadSettingError: a side has no run, or there is only one.
@@ -294,10 +293,10 @@ def compare(
 
 
 def _by_name(argument: str, values: Mapping[str, _Value], example: str) -> Mapping[str, _Value]:
-    """Returns what is given by name; without the check, a list would end in a vague error.
+    """Returns values given by name; without this check, a list would end in a vague error.
 
     Raises:
-        BadSettingError: it is not a mapping.
+        BadSettingError: the argument is not a mapping.
     """
     if isinstance(values, Mapping):
         return values
@@ -305,7 +304,7 @@ def _by_name(argument: str, values: Mapping[str, _Value], example: str) -> Mappi
 
 
 def _reports(runs: Mapping[str, Run] | Sequence[Run]) -> dict[str, Report]:
-    """Returns the reports of runs by name, for a plot; without names, by those of their logs.
+    """Returns the reports of runs by name, for a plot; by default the names of their logs.
 
     Raises:
         BadSettingError: they are not runs, or there is none.
@@ -330,7 +329,7 @@ def _some_runs(argument: str, side: Runs) -> list[Run]:
     """Returns the runs of one side of a comparison, which has at least one.
 
     Raises:
-        BadSettingError: it has none.
+        BadSettingError: the side has no runs.
     """
     if runs := runs_of(side):
         return runs
@@ -341,7 +340,7 @@ def runs_of(side: Runs, **options: Unpack[ReadKwargs]) -> list[Run]:
     """Returns the runs of one side of a comparison; paths and patterns are read.
 
     Args:
-        side: a run, path, pattern or open file, or several of them. Profiles are of the first
+        side: a run, path, pattern or open file, or several of them. Profiles belong to the first
             other run.
         options: the options of `read`, for every file that is read here.
 

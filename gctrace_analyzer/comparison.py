@@ -41,15 +41,15 @@ class Comparison(Suggesting):
     """Sides compared with the first one; it prints the same text as the command line.
 
     `comparison["gc_per_s"]` is the change of one metric on the last side, `comparison["gc_per_s",
-    "200"]` that on another one.
+    "200"]` that on the side `200`.
 
     Attributes:
         pairs: each side with the baseline.
 
     Args:
         sides: two or more; the first is the baseline.
-        measurement: the rounds that the runs were made in, if they were made for this.
-        promised: what was predicted for a side; by default, what is predicted from the baseline.
+        measurement: the rounds of the runs, if they were made for this comparison.
+        promised: the prediction for a side; by default, it is made from the baseline.
     """
 
     def __init__(
@@ -85,17 +85,17 @@ class Comparison(Suggesting):
 
     @property
     def differences(self) -> tuple[Difference, ...]:
-        """Other differences than in the figures; those that make it unfair come first."""
+        """Differences other than in the figures, starting with those that make it unfair."""
         return all_differences(self.pairs)
 
     @property
     def comparable(self) -> bool:
-        """Whether only the settings and the program itself can have caused the changes."""
+        """Whether only the settings and the program itself can explain the changes."""
         return all(pair.comparable for pair in self.pairs)
 
     @property
     def no_expectation(self) -> str | None:
-        """Why the last change cannot be predicted; None if it was, or if nothing changed."""
+        """Why the last change cannot be predicted; None if it was, or if settings are the same."""
         return self.pairs[-1].no_expectation
 
     @property
@@ -135,7 +135,7 @@ class Comparison(Suggesting):
         return changes[name]
 
     def check(self, *conditions: str) -> list[Check]:
-        """Checks conditions on each side; each result says whether it holds, with the reason.
+        """Checks conditions on each side; each result says whether it is true, and why.
 
         Conditions on figures are checked in each benchmark, if there are any.
 
@@ -164,7 +164,7 @@ class Comparison(Suggesting):
         return checks
 
     def document(self) -> Document:
-        """Returns what text and Markdown show."""
+        """Returns the document for text and Markdown."""
         return sections.document(self.pairs)
 
     def to_dict(self) -> dict[str, Any]:

@@ -1,11 +1,10 @@
-"""Whether the compiled core is there, which does what takes Python and Polars longest.
+"""The compiled core, if it is installed: it does the slowest work of Python and Polars.
 
-It reads records, replays logs, and finds the windows that leave least to the program, the processes
-of a stream that several programs share, and the settings behind heap goals.
+It reads records and replays logs. It finds the windows with the least mutator utilization, the
+processes of a stream that several programs share, and the settings behind heap goals.
 
-The core is built while the package is installed, if Rust is there (`core/`). Every result is the
-same without it. With `GCTRACE_ANALYZER_CORE=off` in the environment, a core that is there is not
-used.
+The core is built when the package is installed, if Rust is available (`core/`). All results are the
+same without it. `GCTRACE_ANALYZER_CORE=off` in the environment switches an installed core off.
 """
 
 from __future__ import annotations
@@ -26,7 +25,7 @@ if TYPE_CHECKING:
 VARIABLE = "GCTRACE_ANALYZER_CORE"
 
 INTERFACE = 12
-"""The core must have the same number; an older build in a checkout counts as none."""
+"""The core must have the same number; an older build in a checkout counts as no core."""
 
 
 class Table(Protocol):
@@ -39,7 +38,7 @@ class Table(Protocol):
 
 
 class Reader(Protocol):
-    """Reads whole lines that are a record of one of some formats, or have one in a frame."""
+    """Reads whole lines that consist of a record in one of some formats, or have one in a frame."""
 
     def read(
         self, data: bytes
@@ -52,11 +51,11 @@ class Reader(Protocol):
     ]:
         """Reads lines, which are numbered from 1.
 
-        Returns how many lines there are; the records of each format, `line_no` (int64) and its
-        numbers (int64 or float64, by their kind), or None without any; the same of records inside a
-        frame, with `key slot_0 slot_1 slot_2` (int64) and `unit_0 unit_1 unit_2` (float64); of each
-        key the frame, how many lines have it, and some of them; and the other lines that the reader
-        keeps: `line_no` (uint32) and `text`.
+        Returns five values: the number of lines; for each format its records, as `line_no` (int64)
+        and its numbers (int64 or float64, by their kind), or None without any; the same for records
+        inside a frame, with `key slot_0 slot_1 slot_2` (int64) and `unit_0 unit_1 unit_2`
+        (float64); for each key the frame, the number of its lines, and some of them; and the other
+        lines that the reader keeps, as `line_no` (uint32) and `text`.
         """
 
 
@@ -77,10 +76,10 @@ class Walker(Protocol):
     ) -> tuple[list[tuple[int, Sums]], float]:
         """Walks stretches of the path: begin, stop, phase and most cycles of each.
 
-        `rules` and `costs` have the attributes of `Rules` and `Costs` (`replay.py`). `change` is
-        what is added to the live heap in MiB, a factor on it and one on what is allocated during
-        marking. Returns of each stretch the number of cycles and the sums in the order of `_Walks`
-        there, and the median of all goals.
+        `rules` and `costs` have the attributes of `Rules` and `Costs` (`replay.py`). `change` has
+        MiB to add to the live heap, a factor on it, and a factor on the allocation during marking.
+        Returns for each stretch the number of cycles and the sums in the order of `_Walks` there,
+        and the median of all goals.
         """
 
 
@@ -100,11 +99,11 @@ class Core(Protocol):
     ) -> Reader:
         """Returns a reader of formats.
 
-        Each is the literal before the first number, and for each number its name, its kind
-        (`whole`, `whole32` or `decimal`) and the literal after it. Of the other lines, it keeps
-        those that contain one of the words or are longer than `most`; without words, it keeps all
-        but empty ones. With `frames` it reads records inside a line too: the layouts of times, what
-        changes from line to line (`framed.py` has both), and how records begin.
+        A format consists of the literal before the first number, and for each number its name, its
+        kind (`whole`, `whole32` or `decimal`) and the literal after it. Other lines are kept if
+        they contain one of the words or are longer than `most`; without words, all but empty lines
+        are kept. `frames` lets it read records inside a line too. It has the layouts of times, the
+        text that changes from line to line (both in `framed.py`), and the beginnings of records.
         """
 
     def Walker(  # noqa: N802  # a class
@@ -129,18 +128,18 @@ class Core(Protocol):
         phases: tuple[bytes, bytes, bytes, bytes, bytes],
         windows: Sequence[float],
     ) -> list[tuple[float, float, float, float]]:
-        """Returns windows with the most milliseconds lost in one, as `_worst` does (`mmu.py`).
+        """Returns windows with the most milliseconds lost in one, like `_worst` in `mmu.py`.
 
-        The phases are the columns that `_phases` makes there, as `packed` returns them.
+        The phases are the columns of `_phases` in that module, as `packed` returns them.
         """
 
     def concurrent_processes(
         self, facts: bytes, *, slack_s: float, open: int, lookahead: int
     ) -> Table:
-        """Returns the process of each cycle (`process`, int64), as `_best_fits` (`chains.py`).
+        """Returns the process of each cycle (`process`, int64), like `_best_fits` in `chains.py`.
 
-        The facts are those of `_Cycle` there, column after column, each as `packed` returns it;
-        what is unknown is not a number (NaN).
+        The facts are the columns of `_Cycle` in that module, each as `packed` returns it; unknown
+        values are NaN.
         """
 
     def settings_path(
@@ -149,26 +148,26 @@ class Core(Protocol):
         states: Sequence[tuple[float, float, float]],
         costs: tuple[float, float, float, float, float, float, float, float, float],
     ) -> list[tuple[int, int]]:
-        """Returns the states of the cheapest path, as `_path` does (`search.py`).
+        """Returns the states of the cheapest path, like `_path` in `search.py`.
 
         The ranges are the columns named there, as `packed` returns them.
         """
 
     def is_plain(self, data: bytes) -> bool:
-        """Returns whether there are only line ends, blanks and visible characters of ASCII."""
+        """Returns whether the data contain only line ends, blanks and visible ASCII characters."""
 
     def contains_any(self, data: bytes, words: Sequence[bytes]) -> bool:
         """Returns whether the data contain one of the words."""
 
     def lines(self, data: bytes, total: int, numbers: Sequence[int]) -> bytes:
-        """Returns the lines with these numbers, which are in order and begin with 1.
+        """Returns the lines with these numbers, which are in order and start at 1.
 
-        `total` is the number of all lines.
+        `total` is the number of all lines in the data.
         """
 
 
 def compiled() -> Core | None:
-    """Returns the compiled core; None if it is not installed or switched off."""
+    """Returns the compiled core; None if it is not installed or is switched off."""
     return None if os.environ.get(VARIABLE) == "off" else _installed()
 
 
@@ -178,9 +177,9 @@ def described() -> str:
 
 
 def is_plain(data: bytes) -> bool:
-    """Returns whether the core sees only line ends, blanks and visible characters of ASCII.
+    """Returns whether the data contain only line ends, blanks and visible ASCII characters.
 
-    It takes one search of the data; without the core, this is not known.
+    The core needs one search of the data; without the core, this is unknown (False).
     """
     return (core := compiled()) is not None and core.is_plain(data)
 
@@ -193,16 +192,16 @@ def contains_any(data: bytes, words: Sequence[bytes]) -> bool:
 
 
 _END_BYTES, _PADDED_BYTES = 8, 64
-"""The marker at the end of a stream in Arrow's format, and what its columns are padded to."""
+"""The marker at the end of a stream in Arrow's format, and the padding of its columns."""
 
 _PACKED_AT_ONCE = 1 << 18
-"""Polars divides a longer column, from about twice as many values on."""
+"""Bytes. Polars splits longer columns, from about twice this size on."""
 
 
 def packed(columns: pl.DataFrame) -> tuple[bytes, ...]:
-    """Returns columns of 64-bit floats without nulls as the core takes them.
+    """Returns columns of 64-bit floats without nulls in the form that the core takes.
 
-    They are the end of a stream in Arrow's format, which takes an eighth of the time of a list.
+    This form is the end of a stream in Arrow's format. It takes an eighth of the time of a list.
     """
     if len(columns) > _PACKED_AT_ONCE:
         return tuple(map(_packed_in_pieces, columns.iter_columns()))
@@ -218,7 +217,7 @@ def packed(columns: pl.DataFrame) -> tuple[bytes, ...]:
 
 
 def _packed_in_pieces(numbers: pl.Series) -> bytes:
-    """Returns the same of a long column, which is never in memory twice."""
+    """Returns the same for a long column, which is never in memory twice."""
     whole = io.BytesIO()
     for begin in range(0, len(numbers), _PACKED_AT_ONCE):
         whole.write(packed(numbers.slice(begin, _PACKED_AT_ONCE).to_frame())[0])
@@ -226,9 +225,9 @@ def _packed_in_pieces(numbers: pl.Series) -> bytes:
 
 
 def _checked(column: bytes, numbers: pl.Series) -> bytes:
-    """Returns the bytes of a column: these if they begin and end as it does.
+    """Returns the bytes of a column, after checking that they begin and end like it.
 
-    The format is fixed, but what follows the columns is up to the library.
+    The format is fixed, but the library decides what follows the columns.
     """
     ends = struct.pack("=2d", numbers[0], numbers[-1]) if len(numbers) else b""
     is_it = column[:8] + column[-8:] == ends

@@ -1,9 +1,9 @@
 """The errors this package raises: what went wrong, where, and what to do next.
 
-A damaged line is data, not an error: it becomes a row of the table `rejected`. The classes here
-are for what makes a result impossible. Each keeps its facts as attributes, survives pickling,
-and is also the built-in exception that Python users expect: a wrong argument is a `ValueError`,
-an unreadable file an `OSError`, a missing library an `ImportError`.
+A damaged line is data, not an error: it becomes a row of the table `rejected`. The classes here are
+for problems that make a result impossible. Each keeps its facts as attributes, survives pickling,
+and is also the built-in exception that Python users expect: a wrong argument is a `ValueError`, an
+unreadable file an `OSError`, a missing library an `ImportError`.
 
     GctraceError
     ├── BadSettingError        ValueError      an argument has an invalid value
@@ -30,12 +30,12 @@ if TYPE_CHECKING:
 
 
 def python_argument(name: str, value: str | None = None) -> str:
-    """Returns an argument as it is written in Python: `kind` or `kind='log'`."""
+    """Returns an argument as written in Python: `kind` or `kind='log'`."""
     return name if value is None else f"{name}={value!r}"
 
 
 def nearest(value: str, valid: Iterable[str]) -> str | None:
-    """Returns the valid value that is most like a mistyped one; None if none is close.
+    """Returns the valid value most similar to a mistyped one; None if none is similar.
 
     >>> nearest("timline", ["timeline", "pauses"]), nearest("x", ["timeline", "pauses"])
     ('timeline', None)
@@ -47,8 +47,8 @@ def by_nearness(value: str, valid: Iterable[str], least: float = 0.0) -> list[st
     """Returns valid values, the most similar to a mistyped one first.
 
     Args:
-        value: the mistyped one.
-        valid: the valid ones.
+        value: the mistyped value.
+        valid: the valid values.
         least: the least similarity, from 0 (all are returned) to 1 (only equal ones).
     """
     # difflib is imported only when there is an error, because it would slow down every start.
@@ -61,7 +61,7 @@ def by_nearness(value: str, valid: Iterable[str], least: float = 0.0) -> list[st
 
 
 def list_of(names: Sequence[str], mistyped: str) -> str:
-    """Returns names as a list; of many only those that are like a mistyped one, if any is."""
+    """Returns names as a list; of many, only those similar to a mistyped one, if there are any."""
     alike = by_nearness(mistyped, names, 0.6)[:5] if len(names) > _MANY else []
     return ", ".join([*alike, f"… ({len(names)} in all)"] if alike else names)
 
@@ -71,7 +71,7 @@ _MANY = 12
 
 
 class Suggesting:
-    """An object that names the nearest attribute when there is none of a name."""
+    """An object that names the nearest attribute when an attribute does not exist."""
 
     __slots__ = ()
 
@@ -85,16 +85,16 @@ class Suggesting:
 
 
 def no_attribute(owner: str, name: str, valid: Iterable[str], where: str) -> AttributeError:
-    """Returns Python's error for an attribute that there is not, with the nearest one.
+    """Returns Python's error for an attribute that does not exist, with the nearest one.
 
-    `where`: what to write instead, if that is known.
+    `where` is the text to write instead, if known.
     """
     near = "" if where or name.startswith("_") else meant(name, valid)
     return AttributeError(f"{owner} has no attribute {name!r}.{where}{near}")
 
 
 def meant(name: str, valid: Iterable[str]) -> str:
-    """Returns the question whether the valid name is meant that is nearest; empty if none is."""
+    """Returns the question whether the nearest valid name is meant; empty if there is none."""
     near = nearest(name, valid)
     return f" Did you mean {near}?" if near else ""
 
@@ -104,9 +104,9 @@ def unexpected(function: str, name: str, valid: Iterable[str], where: str = "") 
 
     Args:
         function: its name.
-        name: that of the argument.
-        valid: those that it has.
-        where: what to write instead, if that is known.
+        name: the name of the argument.
+        valid: the valid arguments.
+        where: the text to write instead, if known.
     """
     near = "" if where else meant(name, valid)
     return TypeError(f"{function}() got an unexpected keyword argument {name!r}.{where}{near}")
@@ -129,7 +129,7 @@ class GctraceError(Exception):
     def message(self, spelled: Spelling = python_argument) -> str:
         """Returns the message; `spelled` writes the names of arguments.
 
-        The command line passes its own `spelled`, so that its users read option names.
+        The command line passes a `spelled` of its own, so that its users read option names.
         """
         del spelled
         return ": ".join(map(str, self.args))
@@ -144,9 +144,9 @@ class BadSettingError(GctraceError, ValueError):
 
     Attributes:
         argument: the argument's name in Python.
-        value: what was given; empty if the argument is missing.
-        expected: what would be valid.
-        suggestion: the valid value that is nearest to what was given, if there is one.
+        value: the given value; empty if the argument is missing.
+        expected: a description of valid values.
+        suggestion: the valid value nearest to the given one, if there is one.
         remedy: another argument that would make the value valid, if there is one.
     """
 
@@ -229,9 +229,9 @@ class NoDataError(GctraceError, ValueError):
 
     Attributes:
         path: the input's name.
-        problem: what it lacks.
+        problem: what the input lacks.
         hint: what to do about it.
-        lines: how many lines it has, if that was counted; 0 for an empty input.
+        lines: the number of lines, if counted; 0 for an empty input.
         first: its first line, if no line of the input was recognised.
     """
 
@@ -266,7 +266,7 @@ class NoDataError(GctraceError, ValueError):
 
     @classmethod
     def no_go_metrics(cls, path: str) -> NoDataError:
-        """Returns the error for metrics, none of which shows memory or cycles of a Go program."""
+        """Returns the error for metrics without memory or cycles of a Go program."""
         hint = (
             "These are go_gc_duration_seconds and go_memstats_alloc_bytes. Ask the server for\n"
             '  {__name__=~"go_.*|process_.*", job="api"} with the job of the program.'
@@ -275,7 +275,7 @@ class NoDataError(GctraceError, ValueError):
 
     @classmethod
     def other_benchmarks(cls, path: str) -> NoDataError:
-        """Returns the error for benchmarks without gctrace that the other side does not have."""
+        """Returns the error for benchmarks without gctrace that only one side has."""
         hint = (
             "Without gctrace, benchmarks are compared with those of the same name, and the other "
             "side has none of them."
@@ -342,8 +342,8 @@ class UnwritableOutputError(GctraceError, OSError):
     """A result that could not be written.
 
     Attributes:
-        path: where it was to be written; also `filename`.
-        problem: why that failed.
+        path: the intended file; also `filename`.
+        problem: why writing failed.
         kept: whether the previous content is still there.
     """
 
@@ -389,7 +389,7 @@ class ProgramError(GctraceError, RuntimeError):
     ) -> ProgramError:
         """Returns the error for a program that the system did not start: its `errno` and why.
 
-        `like_a_shell`: with the exit code that a shell has then.
+        With `like_a_shell`, it has the exit code that a shell would have.
         """
         hint, code = "May this user run it, and is it a program?", 126
         problem = problem.lower()
@@ -417,7 +417,7 @@ class FleetStoppedError(GctraceError, RuntimeError):
         problem: why it ended.
         hint: what to do about it.
         done: the number of files that are in the output.
-        files: the number of files in all.
+        files: the total number of files.
         output: where the results are.
     """
 

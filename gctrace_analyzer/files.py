@@ -19,18 +19,18 @@ from gctrace_analyzer.errors import (
 )
 
 _RECORD = re.compile(r"gc #?\d+ ?[@(]")
-"""The beginning of a line of gctrace, which somebody may pass in place of a path."""
+"""Beginning of a line of gctrace, which someone may pass in place of a path."""
 
 _ANSWER_S = 30.0
 """How long to wait for a web server."""
 
 
 def listed(inputs: Sequence[Any]) -> tuple[Any, ...]:
-    """Returns inputs one by one, also those that are given as a list.
+    """Returns inputs one by one, including those in a list.
 
     Raises:
-        BadSettingError: there is none.
-        MissingInputError: one is a text and not a path.
+        BadSettingError: there is no input.
+        MissingInputError: an input is a text and not a path.
     """
     lists = (one if isinstance(one, list | tuple) else (one,) for one in inputs)
     single = tuple(chain.from_iterable(lists))
@@ -52,10 +52,10 @@ def is_url(name: str) -> bool:
 
 
 def fetched(url: str) -> IO[bytes]:
-    """Returns what a web server has at an address, in a temporary file.
+    """Returns the content of a web address in a temporary file.
 
     Raises:
-        UnreadableInputError: it does not answer, or with an error.
+        UnreadableInputError: the server does not answer, or answers with an error.
     """
     import shutil
     from http.client import HTTPException
@@ -90,7 +90,7 @@ def matching(pattern: str) -> list[str]:
     """Returns the files that match a pattern such as `before-*.log`, in order.
 
     Raises:
-        MissingInputError: there is none.
+        MissingInputError: no file matches.
     """
     if paths := sorted(glob.glob(pattern, recursive=True)):  # noqa: PTH207 (may be absolute)
         return paths
@@ -169,8 +169,8 @@ def _written_without_name(
 ) -> bool:
     """Writes a file that gets its name when it is complete; False if the system cannot do that.
 
-    If this process is killed meanwhile, nothing is left of the file. Linux and most of its file
-    systems can do it.
+    If this process is killed meanwhile, nothing remains of the file. Linux and most of its file
+    systems support this.
     """
     unnamed = getattr(os, "O_TMPFILE", None)
     try:

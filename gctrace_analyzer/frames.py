@@ -20,18 +20,18 @@ _Frame = TypeVar("_Frame")
 
 
 class ArrowStream(Protocol):
-    """A frame of any library that hands its columns over as Arrow."""
+    """A frame of any library that exports its columns as Arrow."""
 
     def __arrow_c_stream__(self, requested_schema: object = None) -> object:
         """Returns the columns."""
 
 
 _FEW = 4
-"""Cycles. Rows in any other order look like processes that are shorter on average."""
+"""Cycles. Rows in wrong order look like processes that are shorter than this on average."""
 
 
 def is_frame(origin: object) -> bool:
-    """Returns whether something is a Polars, pandas or Arrow frame, and no single column."""
+    """Returns whether a value is a Polars, pandas or Arrow frame, but not a single column."""
     has_columns = isinstance(origin, pl.LazyFrame) or hasattr(origin, "__arrow_c_stream__")
     return not hasattr(origin, "to_frame") and (has_columns or _is_pandas(origin))
 
@@ -40,7 +40,7 @@ def to_polars(frame: Any) -> pl.DataFrame:
     """Returns a Polars, pandas or Arrow frame as a Polars frame.
 
     Raises:
-        TypeError: it is none of these.
+        TypeError: it is no such frame.
         MissingExtraError: it is a pandas frame, and pyarrow is not installed.
     """
     if isinstance(frame, pl.DataFrame):
@@ -69,7 +69,7 @@ def to_pandas(frame: pl.DataFrame) -> pd.DataFrame:
     nullable = {arrow.int64(): pandas.Int64Dtype(), arrow.bool_(): pandas.BooleanDtype()}
     with_nulls = [name for name in frame.columns if frame[name].has_nulls()]
     table = frame.to_arrow()
-    # Older versions of pyarrow hand over categories only with signed numbers.
+    # Older versions of pyarrow export categories only with signed numbers.
     signed = [
         field.with_type(arrow.dictionary(arrow.int32(), field.type.value_type))
         if arrow.types.is_dictionary(field.type)
@@ -98,11 +98,11 @@ def same_kind(frame: _Frame, change: Callable[[pl.DataFrame], pl.DataFrame]) -> 
 
 
 def cycles_of(frame: Any) -> pl.DataFrame:
-    """Returns a frame of any kind as a `cycles` table; columns it lacks are null, as is NaN.
+    """Returns a frame of any kind as a `cycles` table; NaN and missing columns become null.
 
     Raises:
         MissingColumnsError: it has no cycle numbers (`gc_num`).
-        BadSettingError: a column has other values than its kind.
+        BadSettingError: a column has values of another type.
     """
     source = to_polars(frame)
     types = schema.polars_schema("cycles")
@@ -123,7 +123,7 @@ def cycles_of(frame: Any) -> pl.DataFrame:
 
 
 def log_of(origins: Sequence[object]) -> Log:
-    """Returns the log that a frame of cycles is of.
+    """Returns the log for a frame of cycles.
 
     Raises:
         BadSettingError: there are other inputs too.
@@ -152,7 +152,7 @@ def _refuse_other_kind(
     """Raises an error that names the column if it cannot be converted.
 
     Raises:
-        BadSettingError: it has values of another kind.
+        BadSettingError: the column has values of another type.
     """
     try:
         source.select(column)
@@ -170,7 +170,7 @@ def _other_kind(source: pl.DataFrame, name: str, dtype: pl.DataType) -> BadSetti
 
 
 def of_numbers(cycles: pl.DataFrame) -> pl.DataFrame:
-    """Returns the cycles as they are if none of their numbers are texts, as in a CSV file's frame.
+    """Returns the cycles unchanged if no number is a text, as in a frame from a CSV file.
 
     Raises:
         BadSettingError: a column that is a number in `schema.CYCLES` has texts.
@@ -182,11 +182,11 @@ def of_numbers(cycles: pl.DataFrame) -> pl.DataFrame:
 
 
 def in_log_order(cycles: pl.DataFrame) -> pl.DataFrame:
-    """Returns the cycles as they are if those of each process are in the order of the log.
+    """Returns the cycles unchanged if those of each process are in the order of the log.
 
-    What lies between two cycles (allocation, shares of time) is computed from neighbouring
-    rows, so rows in another order would give wrong figures. They are not sorted here, because
-    that would mix the cycles of two logs that have the same `process`.
+    Allocation and shares of time are computed from neighbouring rows, so rows in another order
+    would give wrong figures. They are not sorted here, because that would mix the cycles of two
+    logs that have the same `process`.
 
     Raises:
         BadSettingError: a cycle number of a process is not above the one before.
@@ -225,7 +225,7 @@ def with_processes(table: pl.DataFrame) -> pl.DataFrame:
     """Returns the cycles with their processes, as the order of the rows shows them.
 
     Raises:
-        BadSettingError: the order is not that of the log, so that each row would be a restart.
+        BadSettingError: the rows are in another order than the log, so each would be a restart.
     """
     numbered = table.with_columns(process=chains.process_of([table])[0])
     line = pl.col("line_no")

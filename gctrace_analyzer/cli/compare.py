@@ -164,7 +164,7 @@ def _logs_by_side(words: list[str]) -> dict[str, list[str]]:
         name, logs = _side(word)
         if name in short:
             name = short[name]
-            # The same log may be given twice; the second one gets a number.
+            # If the same log is given twice, the second one gets a number.
             name += f" ({words.count(word)})" if name in sides else ""
         if name in sides:
             expected = f"a side with another name, {name!r} is used twice: NAME={logs[0]}"
@@ -222,7 +222,7 @@ def _compare(args: argparse.Namespace) -> Comparison:
 
 
 def _read_as(args: argparse.Namespace) -> list[tuple[str, list[str], dict[str, Any]]]:
-    """Returns the name of each side, its inputs, and the options that are its own.
+    """Returns the name, the inputs and the own options of each side.
 
     Raises:
         BadSettingError: there are no two sides, or options do not fit them.

@@ -32,7 +32,7 @@ SUFFIXES = {
     ".txt": "text", ".md": "md", ".json": "json", ".jsonl": "jsonl", ".csv": "csv",
     ".parquet": "parquet", ".html": "html", ".png": "png", ".svg": "svg",
 }  # fmt: skip
-"""The format that each suffix of a file name asks for."""
+"""The format for each suffix of a file name."""
 
 PICTURES = ("png", "svg")
 ROWS = ("csv", "jsonl", "parquet")
@@ -41,11 +41,11 @@ FILES_ONLY = ("parquet", *PICTURES)
 
 _ROWS_PER_WRITE = 65_536
 _FORMULA = r"^[=+\-@\t\r]"
-"""How a text begins that a spreadsheet takes for a formula."""
+"""First characters of a text that a spreadsheet takes for a formula."""
 
 
 class Sink(NamedTuple):
-    """Where a format is written: the file (None: it is printed), and how to say what is done."""
+    """Where a format is written: the file (None: it is printed), and how to report it."""
 
     path: Path | None = None
     say: Callable[[str], object] = id
@@ -56,16 +56,16 @@ _PRINTED = Sink()
 
 @frozen
 class Result:
-    """What a command has found, ready to be printed or written in any of its formats.
+    """The result of a command, ready to be printed or written in any of its formats.
 
     Attributes:
         is_empty: whether the input has nothing to analyse.
         program_code: the exit code of the program that was run, if one was.
-        document: makes what `text` and `md` show; None if everything is printed already.
+        document: makes the document for `text` and `md`; None if everything is printed already.
         writers: how each of the other formats is written.
         check: returns the results of conditions.
-        closing: what follows the document on standard output.
-        everything: whether text is all of the document, not what fits on one screen.
+        closing: text after the document on standard output.
+        everything: whether text shows the whole document, not only what fits on one screen.
     """
 
     is_empty: bool = False
@@ -175,7 +175,7 @@ def _print(result: Result, kind: str, colors: Colors) -> None:
 
 
 def _blocks(result: Result) -> Iterator[Block]:
-    """Yields what is shown; made when it is asked for, and so while the user sees why to wait."""
+    """Yields the blocks to show; made on demand, while the user sees why to wait."""
     if result.document is not None:
         yield from result.document()
     yield from result.closing
@@ -206,7 +206,7 @@ def text_writer(make: Callable[[], str]) -> Writer:
 
 
 def row_writers(frame: Callable[[], pl.DataFrame], *, safe: bool) -> dict[str, Writer]:
-    """Returns the writers of a table as rows; `safe`: no text in CSV is a formula."""
+    """Returns the writers of a table as rows; with `safe`, no text in CSV is a formula."""
 
     def writer(kind: str) -> Writer:
         return lambda file, _: write_rows(frame(), kind, file, safe=safe)
@@ -222,8 +222,7 @@ def write_rows(frame: pl.DataFrame, kind: str, file: IO[bytes], *, safe: bool) -
         frame.write_parquet(whole)
         file.write(whole.getbuffer())
         return
-    # Written in pieces by Python itself rather than by the library, because only Python's
-    # error shows that the pipe was closed.
+    # Python writes the pieces, because only its error shows that the pipe was closed.
     for begin in range(0, max(len(frame), 1), _ROWS_PER_WRITE):
         part = frame.slice(begin, _ROWS_PER_WRITE)
         is_csv = kind == "csv"
@@ -305,10 +304,10 @@ def check_conditions(args: argparse.Namespace) -> None:
 
 
 def refuse_ignored(option: str, args: argparse.Namespace, takes: Sequence[str]) -> None:
-    """Refuses an option that none of the formats uses, which would give something else.
+    """Refuses an option that none of the formats uses, instead of ignoring it.
 
     Raises:
-        BadSettingError: no format that is printed or written takes the option.
+        BadSettingError: none of the output formats takes the option.
     """
     kinds = {kind for _, kind in outputs(args)} | {printed(args)}
     if getattr(args, option) is None or kinds & set(takes):

@@ -47,7 +47,7 @@ exit codes: 0 explained, 2 wrong usage, 3 no such line"""
 
 _HINT = "Give such a line in quotes, FILE:LINE, a finding such as GC016, or a word: live heap."
 _LINE = re.compile(r"gc #?\d", re.IGNORECASE)
-"""The beginning of a line of gctrace, which is no misspelled name of a finding."""
+"""Beginning of a gctrace line, which is not a misspelled name of a finding."""
 
 _NAME = re.compile(r"[A-Za-z][\w -]{0,30}")
 _PLACE = re.compile(r"(?P<file>.+):(?P<line>[1-9]\d*)")
@@ -92,10 +92,10 @@ def _document(query: str) -> Document:
         note = note if line.joined else line.problem
         if line.next_no is not None:
             hint = f"The next line with a GC cycle is {place['file']}:{line.next_no}."
-        # Those around it may have the memory limit, or all of what happened.
+        # The lines around it may have the memory limit or the rest of the incident.
         explanation = explain(text, note) or _death(text, **place.groupdict()) or _death(text)
     is_line = _LINE.match(query) is not None
-    # Unlike a Path, this takes lines that are longer than a file name may be.
+    # Unlike a Path, this takes lines longer than a file name may be.
     is_file = os.path.isfile(query)  # noqa: PTH113
     near = None if is_file or is_line else nearest_name(query, names())
     if explanation is None and (is_file or near or (_NAME.fullmatch(query) and not is_line)):
@@ -115,7 +115,7 @@ def _document(query: str) -> Document:
 
 
 def _death(text: str, file: str | None = None, line: str = "1") -> Document | None:
-    """Explains a line about a kill, or about another end of a program; None if it is none."""
+    """Explains a line about a kill or another end of a program; None for other lines."""
     from gctrace_analyzer.api import read
     from gctrace_analyzer.present.explain import explain_death
 

@@ -49,10 +49,10 @@ _REPORTS = 10
 _TOP = 10
 _WORST = 3
 _SHORT = 60
-"""Characters of inputs that are repeated in a command."""
+"""Length of the inputs up to which a suggested command repeats them."""
 
 _MOST_ROWS = 100
-"""Rows of a table that may be asked for in the command to run next."""
+"""Largest number of rows that a suggested command asks for."""
 
 _OTHERS = (
     ".\n  To leave them out, add --overwrite. To compare with them, choose a new output and "
@@ -111,14 +111,14 @@ input could be read, or the scheduler or store was lost, 70 internal error,
 
 
 def run(args: argparse.Namespace) -> Result:
-    """Reads the logs, or the rows of an earlier run, and answers what they show together."""
+    """Reads the logs, or the rows of an earlier run, and answers questions about all of them."""
     folder = _split_outputs(args)
     check_conditions(args)
     from gctrace_analyzer.analysis.fleet.answers import after_all, answers
 
     earlier = _earlier(args.compare_with)
     inputs = _inputs(args.inputs)
-    # The next run finds them in the folder of the logs.
+    # The next run finds the rows in the folder of the logs.
     written = [*args.output, *([args.reports] if args.reports else [])]
     rows = _rows(args, inputs, folder, [*written, *args.compare_with])
     table = rows.collect()
@@ -132,7 +132,7 @@ def run(args: argparse.Namespace) -> Result:
 
 
 def of_server(args: argparse.Namespace, since: str) -> Result:
-    """Ranks the processes of a server by what it computes; none is read in full."""
+    """Ranks the processes of a server by figures that it computes; reads none in full."""
     from gctrace_analyzer.analysis.fleet.answers import answers
 
     args.top, args.worst, args.since = _TOP, 0, since
@@ -158,7 +158,7 @@ def _of_server(args: argparse.Namespace, folder: str | None) -> pl.LazyFrame:
 
 
 def _facts(args: argparse.Namespace) -> dict[str, Any]:
-    """Returns the facts about the program, without how files are read."""
+    """Returns the facts about the program, without the options for reading files."""
     return {name: value for name, value in read_options(args).items() if value is not None}
 
 
@@ -193,7 +193,7 @@ def _result(
 
 
 def _next(args: argparse.Namespace, folder: str | None, summary: Answers) -> Document:
-    """Returns the commands to run next: for every table, for a page and for single reports."""
+    """Returns suggested commands: for every table, for a page and for single reports."""
     from gctrace_analyzer.present.document import Gap, Sentence, Sentences
     from gctrace_analyzer.present.fleet_tables import rankings
 

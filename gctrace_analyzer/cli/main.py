@@ -35,20 +35,20 @@ VERBS = {
     "completion": ("SHELL", "completion for bash, zsh or fish"),
     "help": ("COMMAND", "all options of a command; help tables: columns"),
 }
-"""Words that are commands if they come first: an example of their arguments, and what they show. A
-file of that name is given as `./compare`."""
+"""Words that are commands in first place, with example arguments and what they show. A file of the
+same name is given as `./compare`."""
 
 _OTHER = dict.fromkeys(
     ("report", "analyze", "post-mortem", "postmortem", "oom"), "gctrace-analyze FILE"
 ) | {"diff": "compare", "version": "--version"}
-"""What users type for a command whose name is not similar."""
+"""Words that users type for a command with a different name."""
 
 _WITH_PROCESSES = ("watch", "measure", "fleet", "prometheus")
-"""The commands that run other processes, or have threads that a server answers."""
+"""The commands that start other processes, or threads that answer for a server."""
 
 
 class Command(Protocol):
-    """What the module of each command has."""
+    """The functions that the module of each command has."""
 
     def command_parser(self) -> argparse.ArgumentParser:
         """Returns the parser of its arguments."""
@@ -58,24 +58,24 @@ class Command(Protocol):
 
 
 _NEW_OBJECTS, _NEW_OBJECTS_OF_A_REPORT = 20_000, 100_000
-"""How many new objects there must be before Python looks for unreachable ones among them."""
+"""Number of new objects before Python searches them for unreachable ones."""
 
 _FREED_SOON = (
     "_RJEM_MALLOC_CONF",
     "oversize_threshold:1048576,dirty_decay_ms:50,muzzy_decay_ms:0",
 )
-"""A setting of the allocator of Polars. What is freed is returned after 50 ms, not half a second,
-which is a quarter of the time that a report of a million cycles takes; whole columns at once."""
+"""A setting of the allocator of Polars: it returns freed memory after 50 ms, not half a second, and
+whole columns at once. Half a second is a quarter of the time for a report on a million cycles."""
 
 _OF_GLIBC = {-3: 1 << 18, -1: 1 << 18, -8: 1}
 """The same for the allocator of Python: M_MMAP_THRESHOLD, M_TRIM_THRESHOLD, M_ARENA_MAX of
-malloc.h. Otherwise glibc keeps what is as large as the largest block that was freed before."""
+malloc.h. Otherwise glibc keeps blocks up to the size of the largest one freed before."""
 
 
 def _free_soon() -> None:
-    """Makes the allocators return what is freed, which is a tenth of the memory of a long log."""
+    """Makes the allocators return freed memory, which is a tenth of the memory for a long log."""
     os.environ.setdefault(*_FREED_SOON)
-    # Other C libraries, and Windows, have no such function. Polars imports ctypes anyway.
+    # Other C libraries, and Windows, lack this function. Polars imports ctypes anyway.
     with contextlib.suppress(AttributeError, OSError, TypeError):
         mallopt = ctypes.CDLL(None).mallopt
         for parameter, value in _OF_GLIBC.items():
@@ -85,8 +85,8 @@ def _free_soon() -> None:
 def entry() -> int:
     """Runs the command in a process that ends with it, and returns its exit code."""
     lasts = sys.argv[1:2] and sys.argv[1] in _WITH_PROCESSES
-    # Nearly all objects belong to modules, which are never garbage. With Python's own 700 (2,000
-    # in newer versions), and again at the end, looking at them took a tenth of a short report.
+    # Nearly all objects belong to modules, which are never garbage. With Python's own 700 (2,000 in
+    # newer versions), and again at exit, checking them took a tenth of the time of a short report.
     objects = _NEW_OBJECTS if lasts else _NEW_OBJECTS_OF_A_REPORT
     gc.set_threshold(objects, *gc.get_threshold()[1:])
     if not lasts:
@@ -101,8 +101,8 @@ def entry() -> int:
         sys.stdout.flush()
         sys.stderr.flush()
     finally:
-        # Everything is written and closed, and freeing all objects one by one takes a twentieth
-        # of a short report.
+        # Everything is written and closed. Freeing all objects one by one would take a twentieth of
+        # the time of a short report.
         os._exit(code)
 
 
@@ -113,7 +113,7 @@ def main(argv: list[str] | None = None) -> int:
         code = _run(words)
         sys.stdout.flush()
     except BrokenPipeError:
-        # Whoever reads the output has closed it, as `head` does.
+        # The reader of the output has closed it, as `head` does.
         discard_output()
         return exit_codes.DONE
     except KeyboardInterrupt:
@@ -147,7 +147,7 @@ def _message(err: Exception, words: list[str]) -> str:
         return err.message(as_option) + _hint(err, words)
     if isinstance(err, GctraceError):
         message = err.message(as_option)
-        for word in words:  # A file that is given already is not the one that is missing.
+        for word in words:  # A file that is given already cannot be the missing one.
             message = message.replace(f" Did you mean {word}?", "")
         return message
     if exit_codes.is_about_standard_output(err):
@@ -160,7 +160,7 @@ def _message(err: Exception, words: list[str]) -> str:
 
 
 def _hint(err: BadSettingError, words: list[str]) -> str:
-    """Returns where several values may stand in place of the one that the program ran with."""
+    """Returns where several values may stand, for a program that ran with only one."""
     several = "," in err.value or ".." in err.value
     is_tried = words[0] in ("whatif", "measure", "compare")
     if is_tried or not several or err.argument not in ("gogc", "memory_limit"):
@@ -198,7 +198,7 @@ def _run(words: list[str]) -> int:
 
 
 def _late_command(words: list[str]) -> str | None:
-    """Returns a command that stands after a file, if it is no file and no value of an option."""
+    """Returns a command typed after a file, if it is neither a file nor the value of an option."""
     return next(
         (
             word
@@ -222,7 +222,7 @@ def _commands_with(option: str) -> list[str]:
 
 def run_command(name: str, words: list[str]) -> int:
     """Runs one of `VERBS`, or `report`, the command that users call without a name."""
-    # Imported only now, so that a command does not wait for what others need.
+    # Imported only now, so that no command waits for the modules of others.
     from gctrace_analyzer.cli.deliver import deliver, validate
 
     command: Command = import_module(module_of(name))

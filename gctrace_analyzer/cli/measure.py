@@ -1,4 +1,4 @@
-"""`gctrace-analyze measure`: runs a program under several settings, and says which is better."""
+"""`gctrace-analyze measure`: runs a program under several settings and says which is better."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ def run(args: argparse.Namespace) -> Result:
 
 
 def _next(comparison: Comparison, logs: str) -> Iterator[str]:
-    """Yields the commands that show every figure, and that make the rounds which decide a side."""
+    """Yields commands that show every figure, and commands that add the rounds to decide a side."""
     yield shlex.join(["gctrace-analyze", "compare", logs, "--all"])
     if (measurement := comparison.pairs[0].measurement) is None:
         return
@@ -126,7 +126,7 @@ def _measure(
             draw("", always=True)
             say(_of_server(args.program, now.port))
         if not (now.side or sys.stderr.isatty()):
-            # Nothing is drawn there: a log of CI shows each round once.
+            # A log of CI has no line to redraw: it shows each round once.
             say(_how_far(now))
         draw(_how_far(now), always=True)
 
@@ -153,7 +153,7 @@ def _how_far(now: Progress) -> str:
 
 
 def _of_server(program: Sequence[str], port: int | None) -> str:
-    """Returns what to add where a program does not end by itself."""
+    """Returns a note for a program that does not end by itself."""
     ready = "URL" if port is None else f"tcp://127.0.0.1:{port}"
     what = "still runs" if port is None else f"listens on port {port} and still runs"
     name = program[0] if program else "The program"
@@ -164,12 +164,12 @@ def _of_server(program: Sequence[str], port: int | None) -> str:
 
 
 def _end(*_: object) -> None:
-    """Ends like Ctrl-C when this process is asked to end, so that no program is left."""
+    """Ends like Ctrl-C when this process is asked to end, so that no program keeps running."""
     raise KeyboardInterrupt
 
 
 def _no_change(err: NoChangeError, args: argparse.Namespace) -> Result:
-    """Returns why there is nothing to compare with, and what to try."""
+    """Returns why there is nothing to compare, and what to try."""
     from gctrace_analyzer.present import json
 
     values = ",".join(f"{value:g}" for value in err.gogc)
@@ -251,7 +251,7 @@ def _options(args: argparse.Namespace) -> dict[str, Any]:
 
 
 def _first_metric(args: argparse.Namespace) -> str | None:
-    """Returns the name of the metric that comes first on the command line; None without any."""
+    """Returns the first metric on the command line; None without any."""
     options = args.words[: args.words.index("--")] if "--" in args.words else args.words
     word = next((word for word in options if word.startswith("--metric")), None)
     if word is None:
@@ -264,7 +264,7 @@ def _by_name(words: Sequence[str], option: str) -> dict[str, str]:
     """Returns the values of an option that is given as NAME=VALUE.
 
     Raises:
-        BadSettingError: one has another form.
+        BadSettingError: a value has another form.
     """
     named = {}
     for word in words:

@@ -49,7 +49,7 @@ _NOT_OPTIONS = {
     "stdin": "-",
     "url": "URL",
 }
-"""What users type for a Python argument that is not an option or whose option is different."""
+"""Python arguments that users type although they are not options or have other names."""
 
 
 def as_option(argument: str, value: str | None = None) -> str:
@@ -63,7 +63,7 @@ def as_option(argument: str, value: str | None = None) -> str:
 
 
 def with_options(note: str) -> str:
-    """Returns a note of the library with options in place of the arguments that it names.
+    """Returns a note of the library with options in place of argument names.
 
     >>> with_options("The times of 3 records have no time zone; set `tz` to use them.")
     'The times of 3 records have no time zone; set --tz to use them.'
@@ -80,7 +80,7 @@ _OTHER_NAMES = {
 
 
 class _Formatter(argparse.RawDescriptionHelpFormatter):
-    """Help whose options are written `-f, --format FORMAT`, so that most have one line."""
+    """Help in which options are written `-f, --format FORMAT`, so that most take one line."""
 
     def __init__(self, prog: str) -> None:
         super().__init__(prog, max_help_position=26)
@@ -95,14 +95,14 @@ class _Formatter(argparse.RawDescriptionHelpFormatter):
 class Parser(argparse.ArgumentParser):
     """An argument parser with plain error messages and no abbreviated options.
 
-    With `takes_program`, all words after `--` are the attribute `program` of the result. With
-    `reads_pipe`, standard input is read if it is a pipe or file, and there is no FILE.
+    With `takes_program`, all words after `--` become the attribute `program` of the result. With
+    `reads_pipe` and no FILE, standard input is read if it is a pipe or file.
 
     Args:
         command: the first word of the command; empty for the report.
-        description: what it does.
+        description: what the command does.
         epilog: examples and exit codes.
-        usage: what may follow, each in a line of its own.
+        usage: the possible arguments, one form per line.
     """
 
     takes_program = reads_pipe = False
@@ -125,7 +125,8 @@ class Parser(argparse.ArgumentParser):
         """Returns the parsed words, with the program that follows `--` apart."""
         words = list(args or ())
         at = words.index("--") if self.takes_program and "--" in words else len(words)
-        # Options may stand between files. Both steps of that would look at words after a --.
+        # Options may stand between files. Both steps of parsing those would look at words after a
+        # --.
         parse = super().parse_args if "--" in words[:at] else super().parse_intermixed_args
         parsed = parse(words[:at], namespace)
         if self.takes_program:
@@ -139,7 +140,7 @@ class Parser(argparse.ArgumentParser):
         return parsed
 
     def _settings(self, words: Sequence[str]) -> str:
-        """Returns what to type for variables of the environment among the arguments, if any."""
+        """Returns the options for environment variables among the arguments, if any."""
         settings = {word: option for word in words if (option := _as_setting(word))}
         if not settings:
             return ""
@@ -178,7 +179,7 @@ class Parser(argparse.ArgumentParser):
         return self.prog.removeprefix(PROGRAM).strip() or "the report"
 
     def _unknown(self, name: str) -> str:
-        """Returns which option is meant by an unknown one, or which commands have it."""
+        """Returns the option meant by an unknown one, or the commands that have it."""
         valid = self._option_string_actions
         near = _OTHER_NAMES.get(name) or next(iter(by_nearness(name, valid, _ALIKE)), None)
         if near is None and (others := self.commands_with(name)):
@@ -190,13 +191,13 @@ class Parser(argparse.ArgumentParser):
     def add_input(
         self, name: str, metavar: str, text: str, nargs: str | None = None, convert: Any = None
     ) -> argparse._ArgumentGroup:
-        """Adds what the command is about, which has no option before it."""
+        """Adds the main argument of the command, which has no option name."""
         group = self.add_argument_group("input")
         group.add_argument(name, metavar=metavar, help=text, nargs=nargs, type=convert)
         return group
 
     def add_files(self) -> argparse._ArgumentGroup:
-        """Adds FILE..., which a pipe may stand for."""
+        """Adds FILE..., which a pipe may replace."""
         self.reads_pipe = True
         text = "a log; - or a pipe without FILE: standard input"
         return self.add_input("inputs", "FILE", text, nargs="*")
@@ -253,8 +254,8 @@ class Parser(argparse.ArgumentParser):
         Args:
             suffix: what to append to the options for GOGC, memory limit and ballast: `-now` makes
                 `--gogc-now`.
-            per_side: what to add to the help of options that take one value per side.
-            one_program: whether the input is of one program, which may still run.
+            per_side: text to add to the help of options that take one value per side.
+            one_program: whether the input comes from one program, which may still run.
         """
         about = "Inferred from the inputs by default; give them where the inputs do not say."
         if suffix:
@@ -294,7 +295,7 @@ class Parser(argparse.ArgumentParser):
         )  # fmt: skip
 
     def add_judging(self) -> None:
-        """Adds the options for what counts as a problem."""
+        """Adds the options that define what counts as a problem."""
         group = self.add_argument_group("what counts as a problem")
         add_options(
             group,
@@ -308,8 +309,8 @@ class Parser(argparse.ArgumentParser):
     def add_reading(self, *, growing: bool = False) -> argparse._ArgumentGroup:
         """Adds the options for how inputs are read.
 
-        An input that is still `growing` can only be a log, so the options for other inputs are
-        left out then.
+        An input that is still `growing` can only be a log, so the options for other inputs are left
+        out.
         """
         group = self.add_argument_group("how to read the inputs")
         add_options(
@@ -336,7 +337,7 @@ class Parser(argparse.ArgumentParser):
 
 
 _ALIKE = 0.75
-"""How much an option is at least like another, for the same option of a command not to be meant."""
+"""Least similarity to an option of another command that makes it the likelier meaning."""
 
 
 _UNIT = re.compile(r"(?:[kmgt]i?b?|bytes|[munµ]?s|min|h|%)", re.IGNORECASE)
@@ -364,10 +365,10 @@ def is_piped() -> bool:
 
 
 def add_options(group: argparse._ActionsContainer, *options: Option) -> None:
-    """Adds options: of each its names, what its value is called (empty: it has none), and its help.
+    """Adds options: the names of each, the name of its value (empty: none), and its help.
 
-    The fourth part converts the value, and the fifth is the default. Of an option that may be
-    repeated, the values are a list.
+    The fourth part converts the value, and the fifth is the default. If an option may be repeated,
+    its values are a list.
     """
     for names, metavar, text, *more in options:
         if not metavar:
@@ -383,7 +384,7 @@ def add_options(group: argparse._ActionsContainer, *options: Option) -> None:
 
 
 _JOINED = ("PERCENT", "SIZE", "LIST", "VERSION", "CPUS", "NAMES")
-"""Values that are settings or facts. Given twice, none may vanish without a word."""
+"""Options for settings or facts, whose repeated values must not be lost."""
 
 
 class _Joined(argparse.Action):
@@ -409,7 +410,7 @@ class OneOf:
 
 
 def whole_number(option: str, at_least: int) -> Callable[[str], int]:
-    """Returns a converter that accepts whole numbers from `at_least` on."""
+    """Returns a converter that accepts whole numbers of `at_least` or more."""
 
     def convert(text: str) -> int:
         if re.fullmatch(r"\d+", text) and int(text) >= at_least:

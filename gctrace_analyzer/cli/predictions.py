@@ -22,7 +22,7 @@ FORMATS = ("text", "csv", "json", "jsonl", "md", "html", "parquet")
 
 
 def add_inputs(parser: Parser) -> None:
-    """Adds the inputs, and whether each is a run of its own."""
+    """Adds the inputs, and whether each is a separate run."""
     add_options(
         parser.add_files(),
         ("--separate", "", "each FILE is one run of the program under its own settings, the first "
@@ -31,9 +31,9 @@ def add_inputs(parser: Parser) -> None:
 
 
 def read_separately(args: argparse.Namespace, **facts: Any) -> tuple[Run, list[Run]]:
-    """Reads the inputs: the run to predict from, and the runs that are further evidence.
+    """Reads the run to predict from, and the runs that are further evidence.
 
-    Settings given as options are those of the first run; `facts` come before them.
+    Settings given as options belong to the first run; `facts` take precedence.
     """
     from gctrace_analyzer.api import read
 
@@ -56,7 +56,7 @@ def prediction(
     heading: str,
     more: Mapping[str, Writer] | None = None,
 ) -> Result:
-    """Returns predicted rows in every format, and in `more`."""
+    """Returns predicted rows in every format, and those of `more`."""
 
     def page() -> str:
         from gctrace_analyzer.present.html import document_page

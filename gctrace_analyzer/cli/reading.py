@@ -1,4 +1,4 @@
-"""Reads inputs: the options for a server in place of a file, progress, and warnings."""
+"""Reads inputs, and shows progress and warnings; options for a server instead of a file."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def add_server_as_input(
     """
     group = add_server(parser, since)
     group.title, group.description = "a Prometheus server as input", _AS_INPUT.format(since)
-    group._group_actions.clear()  # what the help shows; they are parsed and completed
+    group._group_actions.clear()  # The help shows this; the options are still parsed and completed.
     return group
 
 
@@ -105,7 +105,7 @@ def _validate_file(path: Path) -> None:
 
 @contextmanager
 def reading_inputs(args: argparse.Namespace) -> Iterator[dict[str, Any]]:
-    """Yields the options that `read` takes; says how far it is while inputs are read."""
+    """Yields the options for `read`; shows progress while inputs are read."""
     options = {**read_options(args), **server_options(args)}
     with reading() as progress, fetching() if _asks_server(args) else nullcontext() as fetched:
         of_server = {"fetching": fetched} if fetched else {}
@@ -121,7 +121,7 @@ def _asks_server(args: argparse.Namespace) -> bool:
 
 @contextmanager
 def fetching() -> Iterator[Callable[[FetchProgress], None]]:
-    """Yields the `fetching` argument of `read`: draws one line, if the user sees a terminal."""
+    """Yields the `fetching` argument of `read`, which draws one line on a terminal."""
     with drawing() as draw:
 
         def progress(now: FetchProgress) -> None:
@@ -150,7 +150,7 @@ def saying_warnings(advice: str = "") -> Iterator[None]:
 
 
 def say_damage(*runs: Run) -> None:
-    """Prints which inputs could only be read in part, such as an archive that was cut short."""
+    """Prints which inputs could only be read in part, such as a truncated archive."""
     for run in runs:
         for source in run.sources:
             if source.damage:
@@ -159,7 +159,7 @@ def say_damage(*runs: Run) -> None:
 
 
 def _how_far(facts: SourceFacts) -> str:
-    """Returns how much of an input is read, and that its tables are made once it all is."""
+    """Returns how much of an input is read, and then that its tables are being built."""
     path = Path(facts.name)
     size = path.stat().st_size if path.is_file() else 0
     if not size:

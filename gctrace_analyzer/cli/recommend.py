@@ -56,11 +56,11 @@ exit codes: 0 analysed, 2 wrong usage, 3 no usable input, or nothing to set for
 
 
 CONFIGURATIONS = {"env": "environment", "k8s": "kubernetes", "systemd": "systemd"}
-"""The formats of a setting to paste, and their names in a report."""
+"""The formats for pasting a setting, and their names in a report."""
 
 
 def run(args: argparse.Namespace) -> Result:
-    """Ranks the settings that the aim asks for."""
+    """Ranks the settings for the aim."""
     log, others = read_separately(args)
     with working("trying settings"):
         rows = log.recommend(aim=args.aim, gc_cpu_target=args.gc_cpu_target, evidence=others)
@@ -74,7 +74,8 @@ def _configuration(run: Run, rows: pl.DataFrame, kind: str) -> str:
     """Returns the recommended setting to paste or pipe; its reason goes to standard error.
 
     Raises:
-        NoDataError: no setting is recommended, or the present one, which is not known exactly.
+        NoDataError: no setting is recommended, or the recommendation is the present setting, which
+            is not known exactly.
     """
     from gctrace_analyzer.advise.phrases import to_set
     from gctrace_analyzer.present.sections.advice import manifests, name_of, setting_text

@@ -1,4 +1,4 @@
-"""The report, which is the command without a name: `gctrace-analyze run.log`."""
+"""The report: `gctrace-analyze run.log`, the command without a name."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ exit codes: 0 analysed, 1 a --fail-on condition is true, 2 wrong usage,
 
 
 def run(args: argparse.Namespace) -> Result:
-    """Reads the inputs and analyses what is selected of them."""
+    """Reads the inputs and analyses the selected part."""
     validate(args)
     if len(args.inputs) == 1 and is_server(args.inputs[0]):
         from gctrace_analyzer.prometheus.question import question
@@ -107,7 +107,7 @@ def run(args: argparse.Namespace) -> Result:
 
 
 def _read_process(args: argparse.Namespace, asked: Question) -> Run:
-    """Returns what a server knows of one process."""
+    """Returns the data of a server about one process."""
     from gctrace_analyzer.api import read
     from gctrace_analyzer.prometheus.question import recorded
 
@@ -161,7 +161,7 @@ def validate(args: argparse.Namespace) -> None:
 
 @frozen
 class Page:
-    """How pages are written: the command that they name, whether they are small, their colours."""
+    """Options for HTML pages: the command they name, whether they are small, their colours."""
 
     command: str = ""
     light: bool = False
@@ -191,7 +191,7 @@ def result(whole: Run, args: argparse.Namespace) -> Result:
 
 
 def _next(run: Run, *, everything: bool) -> Document:
-    """Returns what to do next. A heap profile is suggested, and never fetched unasked."""
+    """Returns the next steps. A heap profile is suggested, and never fetched unasked."""
     has_cycles = run.analysis.summary.cycles > 0
     has_runs = has_cycles and run.processes["source"].n_unique() > 1
     more = ", ".join(_PREDICT * (has_cycles and run.advice.is_available) + _COMPARE * has_runs)
@@ -220,11 +220,11 @@ def of_run(
     """Returns the report on a run in every format.
 
     Args:
-        view: what is shown.
-        page: how pages are written.
-        table: what csv, jsonl and parquet hold.
-        plot: what png and svg show.
-        safe: no text in CSV is a formula for a spreadsheet.
+        view: what the report shows.
+        page: the options for HTML pages.
+        table: the table for csv, jsonl and parquet.
+        plot: the plot for png and svg.
+        safe: whether to prevent texts in CSV from being formulas.
     """
     from gctrace_analyzer.present.sections.report import document
 
@@ -296,7 +296,7 @@ def command_parser() -> argparse.ArgumentParser:
 
 
 def add_report(parser: Parser) -> None:
-    """Adds the options for what is shown of a run, and how."""
+    """Adds the options for the content and form of a report."""
     output = parser.add_output(FORMATS)
     add_options(
         output,
@@ -322,7 +322,7 @@ def add_report(parser: Parser) -> None:
 
 
 def read_inputs(args: argparse.Namespace) -> Run:
-    """Returns what the inputs hold; says which of them could be read in part only."""
+    """Returns the run in the inputs; reports which could be read only in part."""
     from gctrace_analyzer.api import read
 
     with reading_inputs(args) as options:

@@ -36,9 +36,9 @@ _REDRAWN_EVERY_S, _REDRAW_S = 0.6, 0.2
 
 @contextmanager
 def working(text: str = "") -> Iterator[Callable[[str], None]]:
-    """Says on a terminal what is being done and for how long, unless it is done at once.
+    """Shows on a terminal what is being done and for how long, unless it is quick.
 
-    Yields a function that changes the text; while that is empty, nothing is said.
+    Yields a function that changes the text; nothing is shown while the text is empty.
     """
     if not sys.stderr.isatty():
         yield lambda _: None
@@ -59,7 +59,7 @@ def working(text: str = "") -> Iterator[Callable[[str], None]]:
         if shown:
             _redraw("")
 
-    # The work itself holds no time for this: one call of Polars may take seconds.
+    # The work does not hold the lock: one call of Polars may take seconds.
     thread = Thread(target=say_now_and_then, daemon=True)
     thread.start()
     try:
@@ -70,7 +70,7 @@ def working(text: str = "") -> Iterator[Callable[[str], None]]:
 
 
 class Draw(Protocol):
-    """What `drawing` yields."""
+    """The function that `drawing` yields."""
 
     def __call__(self, line: str, *, always: bool = False) -> None:
         """Draws one line in place of the last one; unless `always`, only now and then."""
@@ -81,7 +81,7 @@ def drawing(first: str = "") -> Iterator[Draw]:
     """Yields a function that draws one line on a terminal, in place of the last one.
 
     Args:
-        first: what stands there until something is drawn.
+        first: the text until something is drawn.
     """
     if not sys.stderr.isatty():
         yield lambda _, *, always=False: None
@@ -103,7 +103,7 @@ def drawing(first: str = "") -> Iterator[Draw]:
 
 
 def _redraw(line: str) -> None:
-    """Replaces the last line on the terminal; a line that were wrapped could not be replaced."""
+    """Replaces the last line on the terminal; the new one is cut, as a wrapped line would stay."""
     try:
         columns = os.get_terminal_size(sys.stderr.fileno()).columns or WIDTH
     except OSError:
@@ -116,7 +116,7 @@ class Colors(NamedTuple):
 
     Attributes:
         when: auto, always or never.
-        theme: auto, light or dark: the background that they are read on.
+        theme: the background: auto, light or dark.
     """
 
     when: str = "auto"
@@ -131,17 +131,17 @@ class Colors(NamedTuple):
     def no_color(self) -> bool | None:
         """Whether to use no colours; None leaves it to NO_COLOR.
 
-        An option that is typed counts more than the environment, as no-color.org asks.
+        An option takes precedence over the environment, as no-color.org asks.
         """
         return {"never": True, "always": False}.get(self.when)
 
 
 def background(theme: str) -> str:
-    """Returns the background that colours are read on: light, dark, or auto if it is unknown.
+    """Returns the background of the terminal: light, dark, or auto if unknown.
 
     Terminals such as Konsole and rxvt set COLORFGBG to the numbers of their own colours, such as
     `0;15` for black on white. Asking the terminal itself would delay every command, and mix the
-    answer with what is typed.
+    answer with typed input.
     """
     number = os.environ.get("COLORFGBG", "").rpartition(";")[2]
     if theme != "auto" or not number.isdecimal():
@@ -154,7 +154,7 @@ _LIGHT_NUMBERS = (7, *range(9, 16))
 
 
 def with_theme(console: Console, theme: str) -> Console:
-    """Lets a console write its styles in colours for its background, and returns it.
+    """Gives a console colours for its background, and returns it.
 
     Without a theme the terminal's own 16 colours are used, which its user has chosen. Terminals
     that have only those always use them, because the nearest of 16 has another meaning.
@@ -180,7 +180,7 @@ def show(
         file.reconfigure(errors="replace")
     console = None if _is_plain(file, colors) else _console(file, colors)
     ascii_only = is_ascii_only(file)
-    # Lines that are made while they are shown use the width that the terminal has.
+    # Lines made while they are shown use the present width of the terminal.
     piped = shutil.get_terminal_size((WIDTH, 1)).columns
     with as_wide_as(console.width if console and file.isatty() else piped):
         with working("analysing"):
@@ -224,7 +224,7 @@ def _print_styled(console: Console, pieces: Line) -> None:
 
 
 def is_ascii_only(file: TextIO) -> bool:
-    """Returns whether a stream can show only ASCII, because of its encoding or a C locale.
+    """Returns whether a stream can only show ASCII, because of its encoding or a C locale.
 
     A C locale counts only if the environment sets it: containers often set no locale, but can
     show Unicode. (Python itself writes UTF-8 in either case.)
@@ -247,7 +247,7 @@ def to_ascii(text: str) -> str:
 
 
 def say(message: str) -> None:
-    """Prints to standard error everything that is not a result."""
+    """Prints text that is not a result to standard error."""
     print(without_commands(message), file=sys.stderr)
 
 
@@ -258,7 +258,7 @@ def say_wrote(place: str) -> None:
 
 
 def without_commands(text: str) -> str:
-    """Returns text in which a workflow of GitHub Actions finds no command; elsewhere as it is."""
+    """Returns text without commands for GitHub Actions workflows; outside of them, unchanged."""
     if os.environ.get("GITHUB_ACTIONS") != "true":
         return text
     return re.sub(r"(?m)^\s*:(?=:)|##(?=\[)", "\\g<0>\N{WORD JOINER}", text)
@@ -283,7 +283,7 @@ def discard_output() -> None:
 
 
 _LONG_PATH = 40
-"""Characters of a word that takes most of a line."""
+"""Length of a word that takes most of a line."""
 
 
 def wrapped(message: str) -> str:
@@ -294,7 +294,7 @@ def wrapped(message: str) -> str:
     for line in message.splitlines():
         is_command = "gctrace-analyze " in line or line.startswith("    ")
         if is_command or max(map(len, line.split()), default=0) > _LONG_PATH:
-            # What is to be copied stays in one line, and a path with what is wrong with it.
+            # Text to copy stays on one line, and so does a path with its problem.
             first, stop, rest = (line, "", "") if is_command else line.partition(". ")
             lines += [first + stop.strip(), *wrapped(stop and f"  {rest}").splitlines()]
             continue

@@ -20,7 +20,7 @@ MEMORY = "1GiB"
 """Memory limit per worker: enough for any file, because long files are read in sections."""
 
 CONNECT_S = 30
-"""How long to wait for a scheduler, and for its first worker."""
+"""Seconds to wait for a scheduler, and for its first worker."""
 
 SETTINGS: dict[str, object] = {
     # Give up a task after two workers have died; its files are then tried one by one.
@@ -29,17 +29,17 @@ SETTINGS: dict[str, object] = {
     "distributed.scheduler.worker-saturation": 1.0,
     # A worker that has not responded for this long is considered dead.
     "distributed.scheduler.worker-ttl": "60s",
-    # Dask's profiler samples every stack each 10 ms and keeps the samples: 5 % of the CPU, and
-    # 50 KiB per file that are never freed.
+    # Dask's profiler samples every stack each 10 ms and keeps the samples: this takes 5 % of the
+    # CPU, and 50 KiB per file that are never freed.
     "distributed.worker.profile.enabled": False,
-    # Dask gives up for good a worker that died and does not run again after this time (its
-    # default: 15 s). On a busy machine the start takes longer, and no worker would be left.
+    # Dask gives up a dead worker that has not restarted within this time (default: 15 s). On a busy
+    # machine the restart takes longer, and no worker would be left.
     "distributed.deploy.lost-worker-timeout": "10m",
     # Polars gets one thread in each worker, because the workers already run in parallel.
     "distributed.nanny.pre-spawn-environ.POLARS_MAX_THREADS": "1",
-    # A section needs 0.2 GiB of memory for half a second. By default, most of it is returned to
-    # the kernel and asked for again several times in each section, page by page, which takes a
-    # quarter of the CPU. Instead, freed memory is kept for the next section, and pages have 2 MiB.
+    # A section needs 0.2 GiB of memory for half a second. By default, most of it is returned to the
+    # kernel and requested again several times per section, page by page, which takes a quarter of
+    # the CPU. Instead, freed memory is kept for the next section, in pages of 2 MiB.
     "distributed.nanny.pre-spawn-environ.MALLOC_TRIM_THRESHOLD_": 64 << 20,
     "distributed.nanny.pre-spawn-environ.MALLOC_MMAP_THRESHOLD_": 32 << 20,
     "distributed.nanny.pre-spawn-environ.GLIBC_TUNABLES": "glibc.malloc.hugetlb=1",
@@ -54,8 +54,8 @@ SETTINGS: dict[str, object] = {
 """Dask settings for the local cluster; an existing scheduler has its own."""
 
 POLARS_MEMORY = {"_RJEM_MALLOC_CONF": "thp:always,dirty_decay_ms:5000"}
-"""The same for the allocator of Polars, which reads it from the environment of workers. It is not
-among the settings, because Polars sets it in this process, and what is set here comes first."""
+"""The same for the allocator of Polars, which reads it from the environment of workers. It is
+separate, because Polars also sets it in this process, where the first value wins."""
 
 RETRIES = 2
 """How often Dask repeats a batch whose store did not answer."""
@@ -109,7 +109,7 @@ def connected(
 
 
 def _uninterrupted(start: Callable[[], Any]) -> Any:
-    """Returns the cluster that a function starts; after Ctrl-C, closes it as soon as it is there.
+    """Returns the cluster that a function starts; after Ctrl-C, closes it when it is ready.
 
     Dask prints the stacks of all its processes if it is interrupted while it starts. A second
     Ctrl-C does not wait for it.
@@ -120,9 +120,9 @@ def _uninterrupted(start: Callable[[], Any]) -> Any:
         if hasattr(signal, "pthread_sigmask"):
             from multiprocessing import resource_tracker
 
-            # When the first worker needs it, it is started and then unblocks SIGINT.
+            # It is started when the first worker needs it, and then unblocks SIGINT.
             resource_tracker.ensure_running()
-            # Workers inherit this. They ignore SIGINT themselves too, but only once they run.
+            # Workers inherit this. They also ignore SIGINT themselves, but only once they run.
             signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
         try:
             started.set_result(start())
@@ -142,8 +142,9 @@ def _uninterrupted(start: Callable[[], Any]) -> Any:
 def _main_not_imported() -> Iterator[None]:
     """Hides from new processes which script was started, while the block runs.
 
-    Workers need nothing of it. Otherwise each would run it again up to the call of `fleet`, unless
-    `if __name__ == "__main__"` guards that (get_preparation_data in multiprocessing/spawn.py).
+    Workers do not need the script. Otherwise each would run it again up to the call of `fleet`,
+    unless `if __name__ == "__main__"` guards the call (get_preparation_data in
+    multiprocessing/spawn.py).
     """
     main: dict[str, object] = vars(sys.modules["__main__"])
     names = ("__file__", "__spec__")

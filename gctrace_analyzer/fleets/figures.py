@@ -1,8 +1,8 @@
 """Combines the figures of a process whose log was analysed in several sections ("stretches").
 
 Counts, sums, maxima, shares and rates are the same as if the log had been read in one piece,
-because the totals of the stretches are added, and whatever lies between two of them (at the seam)
-too. Percentiles are calculated from counted values, the slope of the live heap from medians.
+because the totals of the stretches are added, and also the spans between two stretches (at the
+seam). Percentiles are calculated from counted values, the slope of the live heap from medians.
 Episodes, findings and recommendations are not combined.
 """
 
@@ -36,11 +36,11 @@ _SUMS = {
 
 @frozen
 class StretchFigures:
-    """The figures of one process in one stretch, with what is needed to combine stretches.
+    """The figures of one process in one stretch, with the data for combining stretches.
 
     Attributes:
-        totals: those of its spans, from the end of the cycle before the stretch if that was read.
-        missing: cycles without a line, from that cycle on.
+        totals: totals of its spans, from the end of the cycle before the stretch if it was read.
+        missing: cycles without a line since that cycle.
         check_points: the largest difference of the self-check.
         live: the live heap over time, thinned out: `start_s heap_live_mib`.
         first: the span of its first cycle.
@@ -59,7 +59,7 @@ def of_stretch(spans: pl.DataFrame, check_points: float | None) -> StretchFigure
     """Returns the figures of one process in one stretch, ready to be combined.
 
     Args:
-        spans: those of the cycles in the stretch.
+        spans: the spans of the cycles in the stretch.
         check_points: the largest difference of the self-check.
     """
     late = spans.filter(pl.col("start_s") >= DEFAULT.warm_up_s)
@@ -98,7 +98,7 @@ def combined(stretches: Sequence[StretchFigures]) -> Row:
 
 
 def _seams(stretches: Sequence[StretchFigures]) -> Iterator[Row]:
-    """Yields what lies between two stretches, if the second one begins with an unknown past."""
+    """Yields the span between two stretches, if the second one begins with an unknown past."""
     for one, other in pairwise(stretches):
         last, first = one.last, other.first
         if first["steps"] is not None:

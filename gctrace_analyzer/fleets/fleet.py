@@ -43,14 +43,14 @@ if TYPE_CHECKING:
     from gctrace_analyzer.fleets.inputs import Item
 
 _FEW, _FEW_BYTES = 100, 16 << 20
-"""Files and bytes. To start processes for them takes longer than to read them."""
+"""Number and size of files that are read faster than processes start."""
 
 WORST = 3
 """Processes of a server whose samples are read."""
 
 
 class FleetKwargs(InputOptions, ProgramFacts, QuestionOptions, total=False):
-    """The options of `read` that `fleet` takes: of files, or of a server."""
+    """The options of `read` that `fleet` takes: for files, or for a server."""
 
 
 def fleet(
@@ -73,10 +73,10 @@ def fleet(
 ) -> pl.LazyFrame:
     """Reads the logs of many processes in parallel; returns one row each (`schema.FLEET`).
 
-    In place of files it takes the address of a Prometheus server, which computes the rows.
+    Instead of files it also takes the address of a Prometheus server, which computes the rows.
 
-    Without `client` and `scheduler`, a local Dask cluster of processes is started and stopped.
-    A few small files, and all where Dask is not installed, are read in this process one by one.
+    Without `client` and `scheduler`, a local Dask cluster of processes is started and stopped. A
+    few small files are read in this process one by one, and so are all files without Dask.
 
     Args:
         paths: files, folders, globs and URLs (`s3://`, `gs://`, `abfs://`, `http(s)://`), or
@@ -90,17 +90,17 @@ def fleet(
         id: how to read identity from paths, such as `{service}/{pod}.log`.
         overwrite: discard what is in the output already.
         retry_errors: read files again that could not be read before.
-        ignore: files and folders that are not read although they are in a folder or match a
-            glob, such as reports and outputs of earlier runs. `output` is one of them anyway.
+        ignore: files and folders to skip in folders and globs, such as reports and outputs of
+            earlier runs. `output` is always skipped.
         storage_options: options for fsspec; by default credentials come from the environment.
         stretch: longer files are read in stretches of this size, in parallel unless they are
             compressed. A worker needs about 12 times this much memory. With `year` or `start`,
             files are read whole.
         progress: called with a `Progress` as results arrive, or with an `Asking` of a server.
-        worst: of a server, how many of the worst processes are read sample by sample, and get
+        worst: how many of a server's worst processes are read sample by sample, and get
             recommendations.
-        read: options of `read` for all files, such as `container_limit="2GiB"`, and of a server:
-            `match`, `since` (by default the last 6 hours) and others.
+        read: options of `read` for all files, such as `container_limit="2GiB"`, and options for a
+            server: `match`, `since` (by default the last 6 hours) and others.
 
     Raises:
         UnreadableInputError: no file is found, or a store or scheduler does not answer.
@@ -210,7 +210,7 @@ def _finished(target: Output, items: Sequence[Item], how: WorkerOptions) -> pl.L
 
 
 def _log_of_pod(logs: Sequence[Item], kill: Item, how: WorkerOptions) -> Item | None:
-    """Returns the log in whose path is the pod that was killed."""
+    """Returns the log whose path names the killed pod."""
     if not logs:
         return None
     from gctrace_analyzer.api import read

@@ -45,7 +45,7 @@ class FleetAnswers(Answers):
 
 
 def check_fleet(rows: pl.DataFrame, *conditions: str) -> list[Check]:
-    """Checks conditions as `Run.check` takes them; one is true if it is true of any process."""
+    """Checks conditions as `Run.check` does; one is true if it is true for any process."""
     processes = with_names(rows.filter(pl.col("process").is_not_null())).to_dicts()
     return [_checked(condition(text, FIGURES), text, processes) for text in conditions]
 
@@ -61,7 +61,7 @@ def _checked(wanted: Condition, text: str, rows: Sequence[Row]) -> Check:
 
 
 def _findings(row: Row) -> list[Finding]:
-    """Returns the findings of a process; its rows have the severity of the worst one only."""
+    """Returns the findings of a process; its row has the severity of only the worst one."""
     worst, verdict = row["severity"], str(row["headline"] or "")
     ids = row["findings"] or ()
     return [Finding(rule, RULES[rule].name, worst, verdict, "", "") for rule in ids]
@@ -76,9 +76,8 @@ def fleet_answers(
 
     Args:
         rows: what `fleet` returned, or a part of it, such as one region or one day.
-        before: the rows of an earlier run: `changes` then has what changed since. With the rows
-            of several, the earliest first, `history` has the figures of each service over all
-            of them.
+        before: the rows of an earlier run, for `changes`. With the rows of several runs, the
+            earliest first, `history` has the figures of each service over all runs.
     """
     summary = answers(rows.lazy().collect())
     if before is not None:

@@ -1,4 +1,4 @@
-"""Converts the report of a file to rows of the fleet table, one per process."""
+"""Converts the report on a file to rows of the fleet table, one per process."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def error_row(item: Item, kind: Kind, problem: str, identity: Mapping[str, str])
 def row_of(run: Run, *, alone: bool = True) -> Row:
     """Returns the figures of one process.
 
-    If it is `alone` in its file, all OOM kills in the file are counted as its own.
+    If the process is `alone` in its file, all OOM kills in the file count as its own.
     """
     report = run.report()
     summary = _measured(report.analysis)
@@ -86,7 +86,7 @@ def row_of(run: Run, *, alone: bool = True) -> Row:
         "gc_cpu_s": _times(summary.gc_cpu_share, capacity),
         "gc_cpu_with_idle_s": _times(summary.gc_cpu_with_idle_share, capacity),
         "goal_set_by": next(iter(report.analysis.goal_set_by), None),
-        # Metrics may lack the GC CPU of any number of cycles.
+        # Metrics may lack the GC CPU of some cycles.
         "short": few
         or (report.analysis.summary.gc_cpu_share is None and not run.cycles.is_empty()),
         "repaired_cycles": report.analysis.repaired,
@@ -102,7 +102,7 @@ def row_of(run: Run, *, alone: bool = True) -> Row:
 
 
 def _measured(analysis: Analysis) -> Summary:
-    """Returns the figures, without those that the clock of the log is too coarse for."""
+    """Returns the figures, without those for which the clock of the log is too coarse."""
     unknown = [name for name in FIGURES if is_by_clock(name, analysis.too_coarse)]
     return replace(analysis.summary, **dict.fromkeys(unknown))  # type: ignore[arg-type]  # all of these may be None
 
@@ -116,7 +116,7 @@ def is_by_clock(name: str, figures: Iterable[str] = tuple(_BY_CLOCK)) -> bool:
 
 
 def _memory(run: Run) -> Row:
-    """Returns what Go holds on average, and the largest resident memory, from metrics."""
+    """Returns the mean memory held by Go, and the largest resident memory, from metrics."""
     intervals = run.intervals
     if intervals.is_empty():
         return {}
@@ -134,7 +134,7 @@ def _top_site(report: Report) -> Row:
 
 
 def _warnings(report: Report) -> list[str]:
-    """Returns the notes on the figures, without a time zone that changes none of them."""
+    """Returns the notes on the figures, without notes on a time zone that changes none."""
     log = report.analysis.log
     unimportant = () if log.needs_dates else log.undated
     return [
@@ -169,7 +169,7 @@ def _process_rows(run: Run) -> Iterator[Row]:
 def _identity(process: Mapping[str, Any], from_path: Mapping[str, str], run: Run) -> Row:
     """Returns the identity of a process; the path takes precedence over the log prefix.
 
-    Without GC cycles, the service is what was killed.
+    Without GC cycles, the service is the name of what was killed.
     """
     deaths = () if process else run.report().analysis.post_mortems
     victims = {death.victim for death in deaths if death.victim}
@@ -185,7 +185,7 @@ def _times(share: float | None, whole: float | None) -> float | None:
 
 
 def _limit_of(deaths: Sequence[PostMortem]) -> Row:
-    """Returns the limit of what was killed, which may not be that of the log."""
+    """Returns the limit of the killed program, which may not be that of the log."""
     limits = {death.limit_mib for death in deaths}
     return {"container_limit_mib": limits.pop()} if len(limits) == 1 else {}
 
@@ -217,7 +217,7 @@ def _findings(report: Report) -> Row:
 
 
 def _needed_limit_mib(report: Report) -> float | None:
-    """Returns how high GOMEMLIMIT must be; None if it is not too low, or unknown how far."""
+    """Returns the GOMEMLIMIT that is needed; None if it is not too low, or if that is unknown."""
     ids = {finding.id for finding in report.analysis.findings}
     return report.advice.higher_limit_mib if ids & {"GC015", "GC016"} else None
 

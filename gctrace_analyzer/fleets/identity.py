@@ -35,8 +35,8 @@ _PODS = (
         rf"(?:^|/)(?P<pod>[^/]+-{_RANDOM}{{6,10}}-{_RANDOM}{{5}})/(?:[^/]+/)*(?P<container>[^/.]+)[^/]*$"
     ),
 )
-"""Paths in /var/log/pods and /var/log/containers of a Kubernetes node, and in folders that have the
-name of a pod of a Deployment."""
+"""Paths in /var/log/pods and /var/log/containers of a Kubernetes node, and in folders named after a
+pod of a Deployment."""
 
 _COMPRESSED = r"(?:\.(?:gz|zst|xz|bz2))?"
 _SECRETS = ("AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN", "AZURE_STORAGE_KEY")
@@ -50,8 +50,7 @@ def is_url(text: str) -> bool:
 def public(url: str) -> str:
     """Returns a URL without user, password and query.
 
-    The part of a query that is not a signature can distinguish files; a short digest of it is
-    kept.
+    The query without its signature may distinguish files, so a short digest of it is kept.
 
     >>> public("https://me:pw@logs.example/a.log?X-Amz-Signature=00ff")
     'https://logs.example/a.log'
@@ -112,7 +111,7 @@ def pattern(text: str) -> re.Pattern[str]:
 def identity(name: str, by: re.Pattern[str] | None) -> dict[str, str]:
     """Returns the identity that the path of an input gives; empty if it does not match.
 
-    Without a pattern, the paths of Kubernetes pods are known.
+    Without a pattern, only paths of Kubernetes pods are understood.
 
     >>> identity("logs/api/api-7d9f.log.gz", pattern("{service}/{pod}.log"))
     {'service': 'api', 'pod': 'api-7d9f'}
@@ -127,8 +126,8 @@ def identity(name: str, by: re.Pattern[str] | None) -> dict[str, str]:
 def service_of(row: Mapping[str, object]) -> str | None:
     """Returns the service according to the log prefix; None if the prefix does not name it.
 
-    It is the pod without the suffix that Kubernetes adds, and the container if it has another
-    name, which pods of several services may have; else the unit or program.
+    It is the pod without the suffix that Kubernetes adds, with the container if its name differs
+    (pods of several services may have it); else the unit or program.
 
     >>> service_of({"pod": "api-6d4cf56db6-x2k9v"}), service_of({"unit": "api.service"})
     ('api', 'api')

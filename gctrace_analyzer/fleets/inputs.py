@@ -43,8 +43,8 @@ Kind = Literal[
 ]
 
 RETRIED = ("missing", "denied", "unreachable", "library")
-"""Kinds of failures to reach a file. They are no faults of the file itself, so the next run
-reads such files again."""
+"""Kinds of failures to reach a file. The file itself is not at fault, so the next run reads it
+again."""
 
 _LIBRARIES = {
     "s3": "s3fs", "s3a": "s3fs", "gs": "gcsfs", "gcs": "gcsfs", "abfs": "adlfs",
@@ -52,7 +52,7 @@ _LIBRARIES = {
 }  # fmt: skip
 _PACKED = {".gz": "gzip", ".zst": "zstd", ".xz": "xz", ".bz2": "bzip2"}
 _MOST_UNREADABLE = 0.1
-"""Share of bytes that are no UTF-8, above which a file is not text."""
+"""Share of bytes that are not UTF-8, above which a file is not text."""
 
 _HINTS = {
     "denied": "Credentials are taken from the environment or the store's own configuration, "
@@ -69,7 +69,7 @@ class Item:
 
     Attributes:
         url: its URL or path.
-        name: the same without secrets.
+        name: the URL or path without secrets.
         size: the size of all parts in bytes, if known.
         modified: when the latest of them was changed, if known.
         parts: the older rotated parts, the oldest first.
@@ -87,7 +87,7 @@ def find(
     options: Mapping[str, Any] | None = None,
     own: Sequence[str] = (),
 ) -> tuple[list[Item], list[str]]:
-    """Finds the files that paths, folders, globs and URLs stand for.
+    """Finds the files that paths, folders, globs and URLs mean.
 
     Returns the files, each once and sorted by name, and the inputs that match no file. The
     rotated parts of one log, and the logs of one container's restarts, are one `Item`.
@@ -95,8 +95,8 @@ def find(
     Args:
         inputs: paths, folders, globs and URLs.
         options: options for fsspec.
-        own: files and folders that the run itself writes. What an earlier run left there is
-            not found in a folder or by a glob.
+        own: files and folders that the run itself writes. Folders and globs do not find what an
+            earlier run left there.
 
     Raises:
         UnreadableInputError: a store does not answer or denies access.
@@ -112,7 +112,7 @@ def find(
         here = list(_remote(text, options or {}) if is_url(text) else _local(text))
         if not here:
             unmatched.append(public(text))
-        # A file may be named in several ways: logs/a.log and /srv/logs/a.log.
+        # One file may be named in several ways: logs/a.log and /srv/logs/a.log.
         files = {_same(item): item for item in here}
         if text not in {item.url for item in here}:
             files = {same: item for same, item in files.items() if not _is_in(same, written)}
@@ -159,7 +159,7 @@ def _log(parts: Sequence[Item]) -> Item:
 
 
 def _same(item: Item) -> str:
-    """Returns what is equal for two names of one file."""
+    """Returns a key that is equal for two names of one file."""
     return item.name if is_url(item.url) else os.path.realpath(item.url)
 
 
@@ -169,9 +169,9 @@ def _is_in(same: str, places: Iterable[str]) -> bool:
 
 
 def named(inputs: Sequence[str]) -> list[Item]:
-    """Returns the URLs among the inputs, whose names lack what they need to be read.
+    """Returns the URLs among the inputs, whose public names lack what reading them needs.
 
-    Nothing is listed: files of folders and stores have names that they can be read by.
+    Nothing is listed: files in folders and stores can be read by their names.
     """
     return [Item(text, public(text), None) for text in inputs if is_url(text)]
 
@@ -199,7 +199,7 @@ def _local(text: str) -> Iterator[Item]:
 
 def _is_file(name: str) -> bool:
     path = Path(name)
-    # A link to a file that is gone is a row with its error, not a silence.
+    # A link to a missing file is a row with its error, not silently skipped.
     is_broken = path.is_symlink() and not path.exists()
     return (path.is_file() or is_broken) and not path.name.startswith(".")
 
@@ -248,10 +248,10 @@ def filesystem(
     """Returns the file system of a URL for fsspec, and the path in it.
 
     Raises:
-        BadSettingError: there is no such kind of URL; `argument` is what it was given as.
+        BadSettingError: this kind of URL is unknown; `argument` names its argument.
         MissingExtraError: the library for the store is not installed.
     """
-    # It takes as long to load as a short report.
+    # Loading it takes as long as a short report.
     import fsspec
 
     scheme = urlsplit(url).scheme
@@ -363,7 +363,7 @@ def _kind_of_access_error(err: BaseException) -> Kind:
 
 
 def with_form(item: Item, options: Mapping[str, Any], problem: str) -> str:
-    """Returns why a file has no records, with what its bytes are if its name says otherwise."""
+    """Returns why a file has no records, and its real format if its name says otherwise."""
     with opened(item, options) as file:
         head = file.read(SNIFF_BYTES)
     suffix = PurePosixPath(item.name).suffix

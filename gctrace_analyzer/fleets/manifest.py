@@ -43,12 +43,12 @@ class Manifest(TypedDict):
 
 
 def options_of(options: Mapping[str, Any]) -> dict[str, object]:
-    """Returns what the rows depend on: options, manifest format and version of the package."""
+    """Returns everything that the rows depend on: options, manifest format, package version."""
     return {"format": FORMAT, "made_by": __version__, **options}
 
 
 def dump(manifest: Manifest) -> str:
-    """Returns the text of a manifest, which also names what has made it."""
+    """Returns the text of a manifest, which also names the program that made it."""
     made_by = {"made_by": f"gctrace-analyzer {__version__}"}
     return json.dumps({**made_by, **manifest}, indent=1) + "\n"
 

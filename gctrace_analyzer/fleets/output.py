@@ -1,9 +1,9 @@
 """Saves the rows of a fleet run: a folder of Parquet files, and a manifest next to it.
 
-A Parquet file is written to a temporary place and then moved; after that, the manifest is
-written in the same way. A file that the manifest does not list is ignored, so a run can be
-interrupted at any moment, and the next run resumes from what the manifest lists. (In an object
-store, a PUT is atomic anyway.)
+A Parquet file is written to a temporary place and then moved; after that, the manifest is written
+in the same way. A file that the manifest does not list is ignored. So a run can be interrupted at
+any moment, and the next run resumes from the files in the manifest. (In an object store, a PUT is
+atomic anyway.)
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 _ROWS, _ERRORS, _RETRIED, _COMPUTED = "rows", "errors", "again", "computed"
 """Kinds of Parquet files: results, unreadable files, files that are tried again later, and rows
-that a server computed, which those from samples replace."""
+computed by a server, which rows from samples replace."""
 
 
 class Output:
@@ -44,7 +44,7 @@ class Output:
 
     Args:
         where: a folder, created if necessary, or a URL of an object store.
-        options: what the rows depend on; an output made with other options is not resumed.
+        options: everything that the rows depend on; an output with other options is not resumed.
         storage_options: options for fsspec.
         overwrite: discard what is there.
         retry: also discard the rows of files that could not be read, so that they are read
@@ -71,7 +71,7 @@ class Output:
         self._span = span
         self._folder = _folder(where, storage_options)
         self._options = manifest.options_of(options)
-        # A folder that was deleted is made again.
+        # Make a deleted folder again.
         again = overwrite or not self._folder.list()
         self._text = "" if again else self._folder.get_manifest()
         self._parts: list[Part] = []
@@ -108,7 +108,7 @@ class Output:
     def forget_changed(self, items: Iterable[Item]) -> None:
         """Discards the rows of files whose size or time has changed, so that they are read again.
 
-        What is not known of a file, in a store or in an earlier output, has not changed.
+        If a store or an earlier output does not know the size or time, it counts as unchanged.
         """
         now = {item.name: (item.size, item.modified) for item in items}
         known = self.frame().select("file", "file_bytes", "modified", "parts").collect()
@@ -166,7 +166,7 @@ class Output:
         self._write_manifest(files=files, complete=False)
 
     def add_computed(self, rows: pl.DataFrame, files: int) -> None:
-        """Saves rows that a server computed; `add` replaces those of a process."""
+        """Saves rows computed by a server; `add` replaces those of a process."""
         self._put(_COMPUTED, rows)
         self.done |= set(rows["file"])
         self._write_manifest(files=files, complete=False)
@@ -369,7 +369,7 @@ class _Remote:
 
     @contextmanager
     def _reported(self) -> Iterator[None]:
-        """Raises errors of the store as ours; each store has its own classes of errors."""
+        """Raises errors of the store as ours; each store has its own error classes."""
         try:
             yield
         except GctraceError:

@@ -1,4 +1,4 @@
-"""The HTML report of each of the worst processes of a fleet, next to its summary."""
+"""The HTML reports on the worst processes of a fleet, next to its summary."""
 
 from __future__ import annotations
 
@@ -42,10 +42,10 @@ def write_reports(
     """Writes a report without scripts for each of the first processes.
 
     Args:
-        processes: `Answers.processes`, in whose order the reports are made.
-        folder: where the reports go; it is made if there is none.
-        top: how many reports are written at most.
-        items: the inputs of the run, so that files whose address has a signature can be read.
+        processes: `Answers.processes`; the reports are made in this order.
+        folder: the folder for the reports; it is made if it does not exist.
+        top: the most reports to write.
+        items: the inputs of the run, because signed URLs are needed for reading.
         read_options: options of `read`, the same as for the fleet.
         theme: the colours of the reports.
         failed: called with a file that cannot be read any more, and why.
@@ -96,7 +96,7 @@ def links(reports: Mapping[Key, Path], page: Path | None) -> dict[Key, str]:
 
     Args:
         reports: what `write_reports` returned.
-        page: the page; None if it is printed, as from the current folder.
+        page: the page; None for printed text, which links from the current folder.
     """
     start = Path.cwd() if page is None else page.resolve().parent
     return {
@@ -113,7 +113,7 @@ def _page(run: Run, number: int, title: str, theme: Theme) -> str:
 
 
 def _called(service: str, name: str) -> str:
-    """Returns the names of a service and its process, once.
+    """Returns the names of a service and its process, without repetition.
 
     >>> _called("api", "api-6d4cf56db6-x2k9v"), _called("db/app", "db-0")
     ('api-6d4cf56db6-x2k9v', 'db/app/db-0')
@@ -122,7 +122,7 @@ def _called(service: str, name: str) -> str:
 
 
 def _names(keys: Sequence[Key], called: Sequence[str]) -> list[str]:
-    """Returns a file name for each report: what it is called, and more where two are the same.
+    """Returns a file name for each report, made longer where two are equal.
 
     >>> _names([("logs/a b.log.gz", 0), ("logs/web.log", 2)], ["a b", "eu/web"])
     ['a-b.html', 'eu-web-process-2.html']

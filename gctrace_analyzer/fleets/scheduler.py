@@ -1,8 +1,8 @@
 """Submits batches of files to Dask and saves the rows that come back.
 
-Dask queues, places and repeats tasks. This module adds two things. When Dask gives up a batch,
-its files are read one by one while nothing else runs, so that only the file that crashes
-workers is reported as unreadable. And if a store no longer answers, the run ends.
+Dask queues, places and repeats tasks. This module adds two things. First, when Dask gives up a
+batch, its files are read one by one while nothing else runs, so that only the file that crashes
+workers is reported as unreadable. Second, the run ends if a store no longer answers.
 """
 
 from __future__ import annotations
@@ -37,17 +37,17 @@ BATCHES_AT_ONCE = 64
 
 SAVE_S = 5.0
 SAVE_ROWS = 2_000
-"""Rows are saved after this time, or when there are this many."""
+"""Rows are saved after this many seconds, or as soon as there are this many."""
 
 WORKERS_S = 2.0
 """How often the scheduler is asked for the number of workers."""
 
 _POLL_S = 0.01
 _GONE_S = 60.0
-"""How long a cluster of this machine may be without workers, which start again in seconds."""
+"""Seconds that a local cluster may be without workers, which normally restart at once."""
 
 GIVE_UP_AFTER = 3
-"""End the run after this many batches in a row whose store did not answer."""
+"""Batches in a row without an answer from the store that end the run."""
 
 
 @dataclass(slots=True)
@@ -55,12 +55,12 @@ class Progress:
     """How far a fleet run has come.
 
     Attributes:
-        files: the number of files in all.
+        files: the total number of files.
         done: the number of files that are in the output.
         before: the number of files that were in the output at the start.
         errors: the number of files that could not be read.
         bytes: the size of the files that this run has finished.
-        bytes_in_all: the size of all files that this run has to read.
+        bytes_in_all: the total size of the files that this run has to read.
         part_bytes: how much of unfinished long files has been read.
         seconds: the time since the start.
         workers: the number of workers.
@@ -136,8 +136,7 @@ class FleetRun:
             suspects = self._run_batches()
             self._run_one_by_one(suspects)
         finally:
-            # This happens even if the run is interrupted, so that no finished file is read
-            # again.
+            # This happens even if the run is interrupted, so that no finished file is read again.
             self._save()
         self._output.finish(len(self._items))
 
@@ -201,7 +200,7 @@ class FleetRun:
         return min(FILES_AT_ONCE, max(len(self._todo) // (4 * max(self._workers(), 1)), 1))
 
     def _workers(self) -> int:
-        """Returns the number of workers, which the scheduler is asked for from time to time."""
+        """Returns the number of workers, asking the scheduler only from time to time."""
         now = time.monotonic()
         if now - self._counted_at > WORKERS_S:
             self._counted_at = now
@@ -218,13 +217,13 @@ class FleetRun:
         if not many:
             return
         with warnings.catch_warnings():
-            # A hundred thousand files are a large graph, but sent once and in a second.
+            # A hundred thousand files make a large graph, but it is sent only once, in a second.
             warnings.filterwarnings("ignore", "Sending large graph", UserWarning)
             futures = self._client.map(worker.batch_rows, many, retries=retries, pure=False)
         batch_of = dict(zip((future.key for future in futures), many, strict=True))
         try:
-            # Without results: with them, Dask waits for ever for a batch whose worker died with
-            # its rows, if it then gives up the batch (seen with distributed 2026.8).
+            # Without results: otherwise Dask waits for ever if a worker died with a batch's rows
+            # and Dask then gives up the batch (seen with distributed 2026.8).
             arriving = as_completed(futures, loop=self._client.loop)  # type: ignore[no-untyped-call]  # Dask has no types for it
             del futures
             for ready in self._ready(arriving):
@@ -239,7 +238,7 @@ class FleetRun:
             raise RuntimeError(str(err)) from err
 
     def _gathered(self, ready: list[Any]) -> list[list[Any] | BaseException]:
-        """Returns what has become of finished futures: all rows in one request, if possible."""
+        """Returns the results of finished futures, all rows in one request if possible."""
         if all(future.status == "finished" for future in ready):
             with suppress(Exception, CancelledError):
                 outcomes: list[list[Any] | BaseException] = self._client.gather(ready)
@@ -247,7 +246,7 @@ class FleetRun:
         return [_outcome(future) for future in ready]
 
     def _ready(self, arriving: Any) -> Iterator[list[Any]]:
-        """Yields futures as they finish; ends the run if nobody is left who could finish them."""
+        """Yields futures as they finish; ends the run if no worker is left to finish them."""
         gone_at = None
         while not arriving.is_empty():
             if arriving.has_ready():
@@ -270,7 +269,7 @@ class FleetRun:
 
     @property
     def _is_local(self) -> bool:
-        """Whether the workers were started here; others may still be about to come."""
+        """Whether the workers were started here; remote ones may still be about to join."""
         from distributed import LocalCluster
 
         return isinstance(self._client.cluster, LocalCluster)
@@ -334,7 +333,7 @@ class FleetRun:
 
 
 class RunHere(FleetRun):
-    """The same in this process, one file after another, where there is no Dask."""
+    """The same in this process without Dask, one file after another."""
 
     def _workers(self) -> int:
         self.progress.workers = 1

@@ -29,7 +29,7 @@ SINCE = "6h"
 
 @frozen
 class Asking:
-    """How far the questions to a server are: queries so far, and of all."""
+    """Progress of the queries to a server: those done so far, and all."""
 
     done: int
     queries: int
@@ -47,8 +47,8 @@ def fleet_of_server(
 ) -> pl.LazyFrame:
     """Returns a row for each Go process of a server (`schema.FLEET`).
 
-    A few queries are about up to 2,000 processes each. An interrupted run resumes with the same
-    time range, where the finished groups of processes are in the output already.
+    Each query covers up to 2,000 processes. An interrupted run resumes with the same time range;
+    finished groups of processes are in the output already.
 
     Args:
         url: the address of the server.
@@ -84,7 +84,7 @@ def fleet_of_server(
 
 
 def _names(asked: Question) -> list[str]:
-    """Returns a name for each process; where several have one, all of their labels."""
+    """Returns a name for each process; equal names get all of their labels."""
     short = [target.name for target in asked.targets]
     often = Counter(short)
     return [
@@ -99,7 +99,7 @@ def _ask(
     names: list[str],
     progress: Callable[[Asking], None] | None,
 ) -> None:
-    """Saves what the server computes, group by group."""
+    """Saves the rows that the server computes, group by group."""
     groups = list(queries.batches(asked))
     called = dict(zip((id(target) for target in asked.targets), names, strict=True))
     done = 0
@@ -120,7 +120,7 @@ def _ask(
 
 
 def _read(asked: Question, name: str, facts: Mapping[str, Any]) -> list[Row]:
-    """Returns the rows of one process from its samples; as computed if they cannot be used."""
+    """Returns the row of one process from its samples; the computed row if they are unusable."""
     from gctrace_analyzer.api import read
 
     known = queries.identified(asked.targets[0])

@@ -1,8 +1,8 @@
 """Analyses a long log in sections ("stretches"), one at a time, and joins their results.
 
-A stretch has the lines that begin in its range of bytes, so stretches can be read in any order
-and on any machine. Some lines before and after it are read too: to join a record that is torn
-where two stretches meet (at the seam), and to find out which process continues there.
+A stretch has the lines that begin in its range of bytes. So stretches can be read in any order and
+on any machine. Some lines before and after it are read too: to join a record that is torn where two
+stretches meet (at the seam), and to find out which process continues there.
 """
 
 from __future__ import annotations
@@ -31,13 +31,13 @@ if TYPE_CHECKING:
     from gctrace_analyzer.schema import Row
 
 STRETCH_BYTES = 32 << 20
-"""How much of a log is analysed at a time: at most 0.6 GiB of memory, in the worst format."""
+"""Bytes of a log that are analysed at a time: at most 0.6 GiB of memory, in the worst format."""
 
 CONTEXT_BYTES = 1 << 16
-"""How much is read around a stretch: hundreds of lines. Torn records end within 32 lines."""
+"""Bytes that are read around a stretch: hundreds of lines. Torn records end within 32 lines."""
 
 CYCLE_KEY = ("gc_num", "start_s", "heap_end_mib")
-"""What identifies a cycle in `ProcessPart.before`."""
+"""The columns that identify a cycle in `ProcessPart.before`."""
 
 _ORIGIN = tuple(name for name in schema.IDENTITY if name not in ("container_id", "stream"))
 """The columns that identify a process in a fleet. A process may write to two streams, so the
@@ -55,7 +55,7 @@ class Stretch:
     """Some lines of a log.
 
     Attributes:
-        data: the lines, with those around them.
+        data: the lines, with neighbouring lines.
         before: the number of lines before the stretch's own.
         own: the number of its own lines.
     """
@@ -129,21 +129,21 @@ def _stretch(data: bytes, start: int, begin: int, end: int) -> Stretch:
 
 
 def _line_at(data: bytes, at: int) -> int:
-    """Returns the offset of the first line that begins at `at` or later, else the end."""
+    """Returns the offset of the first line that begins at or after `at`, else the end."""
     at_ = data.find(b"\n", at - 1) if at > 0 else -1
     return at_ + 1 if at_ >= 0 else (len(data) if at > 0 else 0)
 
 
 @frozen
 class ProcessPart:
-    """What one stretch shows of one process.
+    """The part of one process in one stretch.
 
     Attributes:
         row: its row, as if the stretch were the whole log.
-        figures: what is needed to calculate the figures of the whole process.
+        figures: the data for the figures of the whole process.
         first: its first cycle.
         last: its last cycle.
-        before: identifies its last cycle before the stretch, if that was read.
+        before: the key of its last cycle before the stretch, if it was read.
     """
 
     row: Row
@@ -155,14 +155,14 @@ class ProcessPart:
 
 @frozen
 class StretchResult:
-    """What a stretch contains.
+    """The results of one stretch.
 
     Attributes:
         index: its position in the file.
         parts: the parts of the processes in it.
         without_cycles: its row, if it has no GC cycle.
         rejected: the number of rejected lines.
-        nothing: why nothing was recognised in it, if that is so.
+        nothing: why nothing was recognised in it; None if something was.
     """
 
     index: int
@@ -266,7 +266,7 @@ def _continued(
 
 
 def _fits(earlier: ProcessPart, later: ProcessPart) -> bool:
-    """Returns whether two parts can be of one process, by their origin, cycle numbers and times."""
+    """Returns whether two parts fit one process, by their origin, cycle numbers and times."""
     if any(earlier.row[name] != later.row[name] for name in _ORIGIN):
         return False
     cycles = pl.concat([earlier.last, later.first])
@@ -281,7 +281,7 @@ def _row(parts: Sequence[ProcessPart]) -> Row:
         return dict(last)
     worst = max(every, key=lambda row: fleet_rows.RANK.get(row["severity"], -1))
     whole = figures.combined([part.figures for part in parts])
-    # What the clock is too coarse for in every section is unknown.
+    # A figure is unknown if the clock is too coarse for it in every section.
     hidden = [*filter(fleet_rows.is_by_clock, whole)]
     whole |= {name: None for name in hidden if all(row[name] is None for row in every)}
     warnings = dict.fromkeys(text for row in every for text in row["warnings"])

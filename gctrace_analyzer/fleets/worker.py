@@ -51,8 +51,8 @@ class WorkerOptions:
     def can_split(self) -> bool:
         """Whether files may be read in stretches.
 
-        Documents must be read whole, and so must logs whose first line has a given year or
-        time: in a later stretch, that is not the first line.
+        Documents must be read whole. So must logs whose first line has a given year or time,
+        because a later stretch does not have that line.
         """
         whole = any(self.read.get(name) for name in ("columns", "year", "start"))
         return self.read.get("kind") in (None, "log") and not whole
@@ -90,7 +90,7 @@ class Batch:
 
     @property
     def bytes(self) -> int:
-        """The size of the files, as far as it is known."""
+        """The size of the files, as far as known."""
         if self.part is None:
             return sum(item.size or 0 for item in self.items)
         return min(
@@ -110,9 +110,9 @@ def batch_rows(batch: Batch) -> list[Row] | list[StretchResult]:
 def _within_a_query(work: Callable[[], _Result]) -> _Result:
     """Returns the result of `work`, which a Polars query calls.
 
-    Polars hands each query over to a thread of its own and waits for it, except those that run
-    within another one. A small file takes 200 queries of a tenth of a millisecond each: without
-    the handing over it takes a fifth less CPU (measured with Polars 2.1).
+    Polars runs each query in another thread and waits for it, except for queries inside another
+    query. A small file takes 200 queries of a tenth of a millisecond each: inside one query they
+    take a fifth less CPU (measured with Polars 2.1).
     """
     results: list[_Result] = []
     failed: list[BaseException] = []
@@ -120,7 +120,7 @@ def _within_a_query(work: Callable[[], _Result]) -> _Result:
     def call(frame: pl.DataFrame) -> pl.DataFrame:
         try:
             results.append(work())
-        except BaseException as err:  # Polars would wrap it in an error of its own.
+        except BaseException as err:  # Polars would wrap it in its own error.
             failed.append(err)
         return frame
 
@@ -242,11 +242,11 @@ def batches(items: Sequence[Item], how: WorkerOptions, *, files: int, size: int)
 def dask_setup(_worker: object) -> None:
     """Prepares a worker of the local cluster; Dask calls it (`preload`).
 
-    Ctrl-C reaches all processes of a terminal, but only the client must act on it.
+    Ctrl-C reaches all processes of a terminal, but only the client should act on it.
     """
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     import gctrace_analyzer.api  # noqa: F401  # now rather than in the first task
 
-    # With Python's own 700, looking for garbage among modules takes a twelfth of the CPU.
+    # With Python's own 700, searching modules for garbage takes a twelfth of the CPU.
     gc.set_threshold(20_000, *gc.get_threshold()[1:])
     gc.freeze()

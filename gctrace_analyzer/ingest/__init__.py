@@ -1,6 +1,6 @@
 """Reads inputs into tables.
 
-An input takes these steps:
+An input goes through these steps:
 
 1. `sources` opens it, and returns its bytes decompressed and cleaned, in chunks of whole lines.
 2. `sniff` detects its format.
@@ -10,6 +10,6 @@ An input takes these steps:
    systemd, Docker and Kubernetes events from the other messages.
 5. `processes` assigns each cycle to a process, and `read` joins the parts into one `Log`.
 
-`live_input` keeps the lines that matter of an input that still grows, which `follow` reads.
-`find_line` finds a single line.
+`follow` reads an input that still grows, and `live_input` keeps its relevant lines. `find_line`
+finds a single line.
 """

@@ -1,4 +1,4 @@
-"""Values that cannot be true, and what becomes of them: a rule has one home, here.
+"""Values that cannot be true, and what is done about them.
 
 | what | which values | becomes |
 |---|---|---|
@@ -8,10 +8,10 @@
 | a dump or a scrape | a size beyond the memory of its program | null |
 | neighbours of a dump | a counter or a size that its neighbours rule out | null |
 
-The limits are far outside of what real programs print. The runtime itself overflows, and damage
-leaves numbers: one wrong digit in a counter would be a restart and a rate beyond all measure. If
-the rows before and after agree with each other and not with a value, it is the value that is
-damaged, unless all of its row changes, as in a restart. `numbers` has the limits of single numbers.
+The limits are far beyond what real programs print. But the runtime itself overflows, and damaged
+text still contains numbers: one wrong digit in a counter would look like a restart and an absurd
+rate. If the rows before and after agree with each other and not with a value, the value is damaged,
+unless its whole row changes, as in a restart. `numbers` has the limits of single numbers.
 """
 
 from __future__ import annotations
@@ -31,9 +31,9 @@ from gctrace_analyzer.units import MIB
 def nulled(
     frame: pl.DataFrame, checks: Mapping[str, pl.Expr], counts: Counter[str]
 ) -> pl.DataFrame:
-    """Returns the rows with null for the values of each column that a check is true for.
+    """Returns the rows with null where the check of a column is true.
 
-    All are checked against the values as printed; `counts` gets their number by column.
+    All checks see the values as printed; `counts` gets the number of nulls by column.
     """
     if not checks:
         return frame
@@ -56,7 +56,7 @@ ABSURD_S = 1e9
 ABSURD_MIB = ADDRESSABLE_BYTES >> 20
 
 ABSURD_PROCS = 1 << 16
-"""No machine has as many processors."""
+"""No machine has this many processors."""
 
 _DURATIONS = (
     "stw_sweep_term_ms", "concurrent_mark_ms", "stw_mark_term_ms", "stw_sweep_term_cpu_ms",
@@ -75,18 +75,20 @@ _PAUSES = ("stw_sweep_term", "stw_mark_term")
 _MARK_CPU = ("assist_cpu_ms", "background_cpu_ms", "idle_cpu_ms")
 
 _PAUSE_TIMES, _PAUSE_SLACK_MS = 100, 1000.0
-"""CPU time of a pause: the pause, times the processors at most. Measured: rounding."""
+"""Factor and slack: a pause's CPU time is at most the pause times the processors. Only rounding was
+measured above it."""
 
 _MARK_TIMES, _MARK_SLACK_MS = 100, 1000.0
-"""CPU time of marking: its duration times the processors at most. Measured: 5.7 times that, as
-assists are measured by goroutine."""
+"""Factor and slack: the CPU time of marking is at most its duration times the processors. 5.7 times
+that was measured, as assists are timed per goroutine."""
 
 _HEAP_TIMES, _HEAP_SLACK_MIB = 10, 4096
-"""The heap of the end is at least as large as that of the start and the live one, and what was
-allocated while marking counts as live. Measured: 1 MiB and 1.2 times what it should be."""
+"""Factor and slack: the heap at the end is no smaller than the heap at the start, the live heap,
+and the allocation during marking, which counts as live. 1.2 times and 1 MiB were measured."""
 
 _ROOTS_TIMES, _ROOTS_SLACK_MIB = 100, 1 << 14
-"""Stacks and globals count for the goal by GOGC, unless the memory limit sets it."""
+"""Factor and slack: GOGC includes stacks and globals in the goal, unless the memory limit sets
+it."""
 
 _SUSPECT = {
     **dict.fromkeys(
@@ -96,11 +98,11 @@ _SUSPECT = {
     **dict.fromkeys(("heap_start_mib", "heap_end_mib", "heap_live_mib"), _HEAP_SLACK_MIB),
     **dict.fromkeys(("stacks_mib", "globals_mib"), _ROOTS_SLACK_MIB),
 }
-"""Largest values with which none contradicts others: most logs need not be searched."""
+"""Largest values that cannot contradict others: most logs then need no search."""
 
 
 def of_records(frame: pl.DataFrame) -> tuple[pl.DataFrame, Counter[str]]:
-    """Returns the cycles with null for what their record rules out, and its number by column."""
+    """Returns the cycles with null for values at odds with their record, with counts by column."""
     counts = Counter[str]()
     largest = {name: frame[name].max() or 0 for name in _LIMITS}
     beyond = {
@@ -118,7 +120,7 @@ def of_records(frame: pl.DataFrame) -> tuple[pl.DataFrame, Counter[str]]:
 
 
 def _without_stale(frame: pl.DataFrame) -> pl.DataFrame:
-    # Its assist, background and idle times are those of the last concurrent cycle.
+    # Its assist, background and idle times belong to the last concurrent cycle.
     if not frame["forced"].any():
         return frame
     return nulled(frame, dict.fromkeys(_MARK_CPU, stops_for_all()), Counter())
@@ -126,12 +128,12 @@ def _without_stale(frame: pl.DataFrame) -> pl.DataFrame:
 
 @cache
 def _at_odds() -> dict[str, pl.Expr]:
-    """Returns for each column whether others of its record contradict its value."""
+    """Returns for each column whether other values of its record contradict it."""
     procs, mark_ms = pl.col("procs"), pl.col("concurrent_mark_ms")
     checks: dict[str, pl.Expr] = {}
     for pause in _PAUSES:
         wall, cpu = pl.col(f"{pause}_ms"), pl.col(f"{pause}_cpu_ms")
-        # Nothing shows which of the two is damaged.
+        # Nothing shows which of the two values is damaged.
         either = (wall > _PAUSE_TIMES * cpu + _PAUSE_SLACK_MS) | (
             cpu > _PAUSE_TIMES * procs * wall + _PAUSE_SLACK_MS
         )
@@ -141,7 +143,7 @@ def _at_odds() -> dict[str, pl.Expr]:
     begin, end, live = (
         pl.col(f"heap_{name}_mib").cast(pl.Float64) for name in ("start", "end", "live")
     )
-    # Up to Go 1.4, which prints no processors, the heap is swept before its end is measured.
+    # Up to Go 1.4, which prints no processors, the heap is swept before its end size is measured.
     concurrent = procs.is_not_null()
     begin_off, live_off = (
         (each > _HEAP_TIMES * end + _HEAP_SLACK_MIB) & concurrent for each in (begin, live)
@@ -161,28 +163,28 @@ def _at_odds() -> dict[str, pl.Expr]:
 
 
 _FAR_S = 10.0
-"""Seconds by which a time contradicts its neighbours at least."""
+"""Least distance in seconds at which a time contradicts its neighbours."""
 
 _FAR_TIMES = 100
-"""A time contradicts its neighbours by this many times the time between them at least."""
+"""Least distance, in multiples of the time between its neighbours, for the same."""
 
 _CLOCKS = ("start_s", *WALL_PHASES)
 _ALIKE = ("format", "procs")
 _HEAP = ("heap_start_mib", "heap_live_mib")
-"""The heap; with what is equal, it shows whether three cycles are of one process."""
+"""Heap columns; equal values in them show whether three cycles belong to one process."""
 
 
 def of_neighbours(
     frames: Sequence[pl.DataFrame], keys: Sequence[pl.Series] | None
 ) -> tuple[list[pl.DataFrame], Counter[str]]:
-    """Returns the cycles without contradictions, and how many times were removed, by column.
+    """Returns the cycles without contradictions, and the number of removed values by column.
 
     A number that follows from those of its neighbours is replaced, and the cycle is `repaired`.
     A time that contradicts its neighbours becomes null.
 
     Args:
         frames: cycles in the order of the log.
-        keys: the identity of each cycle; None if all are of one stream.
+        keys: the identity of each cycle; None if all belong to one stream.
     """
     names = ("gc_num", "repaired", *_CLOCKS, *_ALIKE, *_HEAP)
     whole = pl.concat(each.select(names) for each in frames)
@@ -208,7 +210,7 @@ def of_neighbours(
 
 
 def _by_key(keys: Sequence[pl.Series]) -> pl.Series:
-    """Returns the rows of each identity one after another, in the order of the log."""
+    """Returns the rows of each identity together, in the order of the log."""
     numbers = pl.concat(keys).cast(pl.Categorical).to_physical()
     rows = pl.DataFrame({"key": numbers}).with_row_index("row")
     return rows.sort("key", maintain_order=True)["row"]
@@ -216,19 +218,19 @@ def _by_key(keys: Sequence[pl.Series]) -> pl.Series:
 
 @cache
 def _may_be_damaged() -> pl.Expr:
-    """Returns whether anything looks damaged; in hardly any log it does."""
+    """Returns whether anything looks damaged, which is so in hardly any log."""
     back = pl.col("start_s").shift() - pl.col("start_s") > _FAR_S
     return (back | (wall_s() > _FAR_S) | _is_misnumbered()).any()
 
 
 def _is_misnumbered() -> pl.Expr:
-    """Returns whether each cycle stands where another number is missing."""
+    """Returns whether each cycle stands in the place of a missing number."""
     before, after = pl.col("gc_num").shift(1), pl.col("gc_num").shift(-1)
     return (after == before + 2) & (pl.col("gc_num") != before + 1)
 
 
 def _number() -> list[pl.Expr]:
-    """Returns the numbers, and which cycles are repaired."""
+    """Returns the numbers, and which cycles were repaired."""
     same = pl.col("same") & pl.col("same").shift(-1)
     alike = pl.all_horizontal(
         (pl.col(name) == pl.col(name).shift(1)) & (pl.col(name) == pl.col(name).shift(-1))
@@ -261,7 +263,7 @@ def _start_s() -> pl.Expr:
 
 
 def _durations() -> list[pl.Expr]:
-    """Returns the phases; null where one is far longer than the time until the next cycle."""
+    """Returns the phases; null if one is far longer than the time until the next cycle."""
     room_s = pl.col("start_s").shift(-1) - pl.col("start_s")
     most_ms = 1000 * pl.max_horizontal(pl.lit(_FAR_S), _FAR_TIMES * room_s)
     is_followed = _is_next().shift(-1) & (room_s >= 0)
@@ -277,13 +279,15 @@ def _is_next() -> pl.Expr:
 
 
 _PART_TIMES, _PART_SLACK_BYTES = 4, 1 << 32
-"""A part of the runtime's memory is at most all of it; samples may be of different moments."""
+"""Factor and slack: a part of the runtime's memory is at most all of it, but the samples may be of
+different moments."""
 
 _FAR_DUMPS = 1000
-"""A value this many times as large as those before and after it is damaged, whatever others are."""
+"""A value this many times the values before and after it is damaged, whatever the others are."""
 
 _FEWEST_OTHERS = 3
-"""Counters that must be in order, so that a single one that is not cannot show a restart."""
+"""Number of counters that must be in order, so that one damaged counter cannot look like a
+restart."""
 
 _COUNTERS = (
     "num_gc", "total_alloc_bytes", "mallocs", "frees", "pause_total_ns", "last_gc_unix_ns",
@@ -296,11 +300,11 @@ _GAUGES = {
     "rss_peak_bytes": LARGEST,
     "next_gc_bytes": 1 << 60,
 }
-"""Sizes that do not change by a factor of a thousand and back, and from where on they are none: a
-goal of 63 or 64 bits means that GOGC is off."""
+"""Sizes that do not change by a factor of a thousand and back, and the value above which they mean
+"none": a goal of 63 or 64 bits means that GOGC is off."""
 
 _NEVER_ZERO = ("alloc_bytes", "heap_alloc_bytes", "sys_bytes")
-"""A program that runs has a heap."""
+"""Columns that are never 0: a running program has a heap."""
 
 _WHOLES = ("sys_bytes", "rss_bytes", "rss_peak_bytes")
 _NOT_IN_SYS = (
@@ -314,17 +318,17 @@ _MEMORY_PARTS = tuple(
 )
 
 _IN_OTHER_UNIT = pl.col("sys_bytes").is_between(1, (256 << 10) - 1)
-"""The Go runtime obtains more at its start, so such sizes are not in bytes: kB or MB, as is usual,
-which nothing says."""
+"""Bytes. The Go runtime obtains more at its start, so smaller sizes are in kB or MB, although no
+unit says so."""
 _OF_ONE_UNIT = (*_MEMORY_PARTS, "sys_bytes", "total_alloc_bytes", "next_gc_bytes")
 
 
 def of_dumps(rows: pl.DataFrame) -> tuple[pl.DataFrame, Counter[str]]:
-    """Returns the rows with null for what others rule out, and its number by column.
+    """Returns the rows with null for values that others rule out, with counts by column.
 
     Args:
-        rows: dumps (`schema.MEMSTATS`) with `target`, which is what they are of; those of one
-            target one after another, in the order of their times.
+        rows: dumps (`schema.MEMSTATS`) with `target`, the program they belong to; rows of one
+            target are together, in order of time.
     """
     counts = Counter[str]()
     rows = _with_heap_sys(rows)
@@ -335,9 +339,9 @@ def of_dumps(rows: pl.DataFrame) -> tuple[pl.DataFrame, Counter[str]]:
 
 
 def _with_heap_sys(rows: pl.DataFrame) -> pl.DataFrame:
-    """Returns the rows with `sys` as HeapSys of targets where the heap leaves no room for the rest.
+    """Returns the rows with `sys` as HeapSys for targets whose heap leaves no room for the rest.
 
-    MemStats.Sys has stacks, spans and the metadata of GC too, which are over 1 MiB. HeapSys is
+    MemStats.Sys also includes stacks, spans and GC metadata, which are over 1 MiB. HeapSys is
     HeapInuse + HeapIdle, and HeapReleased is a part of HeapIdle.
     """
     if not {"sys_bytes", "heap_sys_bytes", "heap_inuse_bytes"} <= {*rows.columns}:
@@ -355,8 +359,8 @@ def _with_heap_sys(rows: pl.DataFrame) -> pl.DataFrame:
 
 
 def _any_is_damaged(given: list[str]) -> pl.Expr:
-    """Returns whether any value looks damaged, which costs a tenth of finding out which ones."""
-    # A counter that is too high falls in the row after it, and one that is too low in its own.
+    """Returns whether any value looks damaged, at a tenth of the cost of finding it."""
+    # A counter that is too high falls in the next row, one that is too low falls in its own row.
     same = pl.col("target") == pl.col("target").shift(1)
     fell = [same & (pl.col(name).diff() < 0) for name in _COUNTERS if name in given]
     limits = dict.fromkeys(_MEMORY_PARTS, _PART_SLACK_BYTES) | dict.fromkeys(

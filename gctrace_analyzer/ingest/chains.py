@@ -1,8 +1,8 @@
-"""Finds the process of each cycle of one stream by numbers and times.
+"""Assigns each cycle of one stream to its process, by numbers and times.
 
-In one process both only grow, and no cycle begins before the last one has ended. A number that
-falls is a restart, unless an older process continues afterwards: then several processes share
-the stream (`go test` and the compiler it runs), and each cycle goes to the process that it
+In one process, numbers and times only grow, and no cycle begins before the last one has ended. A
+lower number means a restart, unless an older process continues afterwards. Then several processes
+share the stream (`go test` and the compiler it runs), and each cycle goes to the process that it
 continues best. A change of GOMAXPROCS never starts a process.
 """
 
@@ -26,20 +26,20 @@ CLOCK_SLACK_S = 0.002
 """Tolerance for times, because `@` is truncated to a millisecond and phases to two digits."""
 
 SHARE_FROM_S = 0.1
-"""Seconds since the start. Before, the share of GC changes by the rounding of the time."""
+"""Seconds since the start. Earlier, rounding of the time changes the share of GC."""
 
 SHARE_SLACK = 0.98
-"""Share of the GC CPU time that a cycle shows; less after it is no rounding."""
+"""Share of the GC CPU time. A decrease by more than this is not rounding."""
 
 OPEN_CHAINS = 64
-"""Only this many of the last processes can get more cycles; limits the cost of crash loops."""
+"""Only this many of the last processes can get more cycles, to limit the cost of crash loops."""
 
 LOOKAHEAD = 32
 """How many cycles of other processes may come between two of one process."""
 
 
 RUN = "run"
-"""The column with the number of commands above a cycle that started a program."""
+"""Column with the number of program starts (commands) above a cycle."""
 
 
 def with_runs(
@@ -58,7 +58,7 @@ def with_runs(
 def process_of(frames: Sequence[pl.DataFrame]) -> list[pl.Series]:
     """Returns the process, 0, 1, …, of each cycle, for each of the frames.
 
-    The frames are parts of one log, none of them empty, rows in the order of the log.
+    The frames are parts of one log, not empty, with rows in the order of the log.
     """
     facts = [_facts(frame) for frame in frames]
     links = list(_links(facts))
@@ -91,7 +91,7 @@ def only_process(frames: Sequence[pl.DataFrame]) -> list[pl.Series]:
 
 
 def predecessors(inputs: Sequence[Sequence[pl.DataFrame]], most: int) -> list[list[int]]:
-    """Returns for each input those others whose last process its first row may continue.
+    """Returns for each input the others whose last process its first row may continue.
 
     Args:
         inputs: the frames of each input, at least one with at least one row each.
@@ -115,7 +115,7 @@ def predecessors(inputs: Sequence[Sequence[pl.DataFrame]], most: int) -> list[li
 
 
 def _ends(rows: list[pl.DataFrame]) -> list[_Cycle]:
-    """Returns the only row of each frame; at once, because there may be thousands of frames."""
+    """Returns the only row of each frame, all at once, because there may be thousands of frames."""
     return list(_rows(_facts(pl.concat([frame.select(_NEEDED) for frame in rows]))))
 
 
@@ -139,11 +139,11 @@ def _links(facts: Sequence[pl.DataFrame]) -> Iterator[pl.DataFrame]:
 def _follows() -> pl.Expr:
     """Returns whether a cycle has a larger number than the row before, and begins after its end.
 
-    It is of the same kind, too, and the GC CPU time since the start has not fallen.
+    It also has the same kind, and the GC CPU time since the start has not fallen.
     """
     num, start, end, procs, share, kind = map(pl.col, _place())
     later = (start >= end.shift() - CLOCK_SLACK_S).fill_null(value=True)
-    # The printed share of all time is truncated.
+    # The printed share of the total time is truncated.
     before = procs * end
     now = before.shift() + procs * (end - end.shift())
     most = pl.when(end > SHARE_FROM_S).then(SHARE_SLACK * share * before)
@@ -153,7 +153,7 @@ def _follows() -> pl.Expr:
 
 @cache
 def _place() -> dict[str, pl.Expr]:
-    """Returns the facts of a cycle by which it may follow another."""
+    """Returns the facts that decide which cycle another may follow."""
     columns = {
         "num": pl.col("gc_num"),
         "start": pl.col("start_s"),
@@ -172,9 +172,9 @@ def _share_pct() -> pl.Expr:
 
 
 def _kind_of_format() -> pl.Expr:
-    """Returns the format of cycles, of which a process prints only one.
+    """Returns the kind of a cycle's format, which is the same in all of a process.
 
-    Cycles that check for goroutine leaks have one of their own.
+    Cycles that check for goroutine leaks have a format of their own.
     """
     shape = pl.col("format")
     usual = pl.lit("gc18").cast(pl.Categorical)
@@ -222,7 +222,7 @@ def _facts(cycles: pl.DataFrame) -> pl.DataFrame:
 
 
 class _Cycle(NamedTuple):
-    """The facts of a cycle by which its process is found."""
+    """The facts that decide the process of a cycle."""
 
     num: int
     start: float | None
@@ -239,9 +239,9 @@ class _Cycle(NamedTuple):
 
 @dataclass(slots=True, eq=False)
 class _Chain:
-    """What is known of a process so far: last cycle, GC CPU time in seconds.
+    """The known state of a process: last cycle, GC CPU time in seconds.
 
-    `live` and `goal` are the last live heap with the goal after it, where that is larger.
+    `live` and `goal` are the last live heap and its next goal, if the goal is larger.
     """
 
     process: int
@@ -297,7 +297,7 @@ class _Chain:
 
 
 def _loses_gc_cpu(last: _Cycle, cycle: _Cycle) -> bool:
-    """Returns whether less CPU time went to GC up to a cycle than up to one before it."""
+    """Returns whether the GC CPU time up to a cycle is less than up to an earlier one."""
     if last.end is None or cycle.end is None or last.share is None or cycle.share is None:
         return False
     before = (last.procs or 0) * last.end
@@ -307,7 +307,7 @@ def _loses_gc_cpu(last: _Cycle, cycle: _Cycle) -> bool:
 
 
 def _goal_growth_pct(live: int | None, goal: int | None) -> float | None:
-    """Returns by how many percent the goal exceeds the live heap of the cycle before.
+    """Returns by what percentage the goal exceeds the live heap of the cycle before.
 
     Unlike in `effective_gogc`, stacks and globals are ignored: this only serves to compare cycles.
     """
@@ -321,8 +321,8 @@ def _sequential(runs: Iterable[tuple[_Cycle, _Cycle]]) -> list[int] | None:
 
     A run is given by its first and its last cycle.
 
-    Processes ran concurrently if a run continues an earlier process with fewer missing cycles
-    than it continues the newest process, or if it fits into a gap of the newest process.
+    Processes ran concurrently if a run continues an earlier process with fewer missing cycles than
+    the newest one, or if it fits into a gap of the newest process.
     """
     chains: list[_Chain] = []
     before_gap = None
@@ -360,7 +360,7 @@ def _concurrent(facts: Sequence[pl.DataFrame]) -> pl.Series:
 
 
 def _best_fits(cycles: list[_Cycle]) -> list[int]:
-    """Returns the process of each cycle: the recent process that it fits best, or a new one."""
+    """Returns the best-fitting recent process of each cycle, or a new one."""
     chains: list[_Chain] = []  # the most recent last
     process: list[int] = []
     for place, cycle in enumerate(cycles, start=1):
@@ -380,7 +380,7 @@ def _best_fits(cycles: list[_Cycle]) -> list[int]:
 
 
 def _next_of(chains: list[_Chain], cycle: _Cycle) -> _Chain | None:
-    """Returns the process whose next cycle this is; of several, the one that it fits best."""
+    """Returns the process whose next cycle this is; the best-fitting one of several."""
     before = cycle.num - 1
     fitting = [
         process
@@ -389,7 +389,7 @@ def _next_of(chains: list[_Chain], cycle: _Cycle) -> _Chain | None:
     ]
     if len(fitting) < 2:
         return fitting[0] if fitting else None
-    # Of those that fit equally well, the one that was seen last.
+    # Of equally good processes, the one seen last.
     return min(reversed(fitting), key=lambda process: process.mismatch(cycle))
 
 

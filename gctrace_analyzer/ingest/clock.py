@@ -1,10 +1,10 @@
 """Converts timestamps to UTC, and finds the wall-clock start of each process.
 
-A timestamp without a year needs `year`, and one without a time zone needs `tz`; without them
-the time is null, never a guess. The order of the lines shows the rest: a month that falls back
-is a new year, and a local hour that occurs twice is resolved by the neighbouring lines and the
-process's own clock. The start of a process is calculated from its lines with timestamps; from
-it, all its cycles get a wall-clock time.
+A timestamp without a year needs `year`, and one without a time zone needs `tz`; without them the
+time is null, never a guess. The order of the lines shows the rest: a lower month means a new year,
+and neighbouring lines and the process's own clock resolve a local hour that occurs twice. The start
+of a process is calculated from its lines with timestamps; from it, all its cycles get a wall-clock
+time.
 """
 
 from __future__ import annotations
@@ -29,14 +29,14 @@ _HOUR_S = 3600.0
 _FIRST_YEAR = 1970
 _HALF_YEAR = 6
 _FELL_BACK = (-1.5 * _HOUR_S, -0.3 * _HOUR_S)
-"""Seconds. A step within these is that of a clock that was set back by half an hour or an hour."""
+"""Seconds. A step back within these is a clock that was set back by half an hour or an hour."""
 
 _FEW_STEPS = 5
-"""Lines. In at most this many, one step back may be a repeated hour as well as a reversed log."""
+"""Lines. With no more than this, one step back may mean a repeated hour or a reversed log."""
 
 MOSTLY = 0.8
 DRIFT_S = 2.0
-"""How far timestamps and the process's own clock may differ before a note says so."""
+"""Seconds of difference between timestamps and the process's own clock that cause a note."""
 
 _OFFSET_MIN = {
     "UTC": 0, "GMT": 0, "WET": 0, "WEST": 60, "CET": 60, "CEST": 120, "MET": 60, "MEST": 120,
@@ -46,8 +46,7 @@ _OFFSET_MIN = {
     "ACST": 570, "ACDT": 630, "AWST": 480, "NZST": 720, "NZDT": 780, "SAST": 120, "EAT": 180,
     "WIB": 420, "PKT": 300,
 }  # fmt: skip
-"""Offsets in minutes of zone abbreviations with one meaning; CST, IST, BST and others have
-several."""
+"""Offsets in minutes of unambiguous zone abbreviations; CST, IST, BST and others have several."""
 
 
 @frozen
@@ -80,7 +79,7 @@ def _is_year(year: object) -> bool:
 
 
 def moment(text: str, tz: str | None = None) -> datetime:
-    """Returns the time that a text gives, in UTC; one without an offset is of `tz`, or else UTC.
+    """Returns the UTC time in a text; without an offset, it is in `tz`, or else in UTC.
 
     Raises:
         BadSettingError: not a time.
@@ -105,7 +104,7 @@ def falls(at: pl.Series) -> bool:
         return False
     steps = at.drop_nulls().diff().drop_nulls()
     if at.dtype.is_temporal():
-        # Without years, new year looks like a jump of more than half a year.
+        # Without years, New Year looks like a jump of more than half a year.
         steps = steps.dt.total_microseconds()
         steps = steps.filter(steps.abs() < _HALF_YEAR * 30 * 86_400_000_000)
         if len(steps) <= _FEW_STEPS and _is_repeated_hour(steps / 1e6):
@@ -114,12 +113,12 @@ def falls(at: pl.Series) -> bool:
 
 
 def local_s(frame: pl.DataFrame) -> pl.Series:
-    """Returns the local times of a frame in seconds: without a zone, their distances are known."""
+    """Returns local times in seconds: their distances are known even without a zone."""
     return (frame["local_time"].dt.epoch("us") / 1e6).alias("local_s")
 
 
 def printed(frame: pl.DataFrame) -> pl.Series:
-    """Returns the timestamps of a frame as text, without the year or zone that they lack."""
+    """Returns the timestamps of a frame as text, without a missing year or zone."""
     at = pl.col("local_time").dt
     yearless, whole = (at.to_string(f"{day} %H:%M:%S") for day in ("%b %e", "%Y-%m-%d"))
     text = pl.when("yearless").then(yearless).otherwise(whole)
@@ -127,9 +126,9 @@ def printed(frame: pl.DataFrame) -> pl.Series:
 
 
 def distances_s(local_s: pl.Series) -> pl.Series | None:
-    """Returns the seconds since the first of local times; None if clocks were set back.
+    """Returns the seconds since the first local time; None if clocks were set back.
 
-    After a time of day comes one of the next day if it is half a day earlier.
+    A time of day that is half a day earlier than the last one belongs to the next day.
 
     >>> distances_s(pl.Series([86390.0, 20.0])).to_list()
     [0.0, 30.0]
@@ -141,7 +140,7 @@ def distances_s(local_s: pl.Series) -> pl.Series | None:
 
 
 FIRST_LIMITS = datetime(2022, 8, 2, tzinfo=UTC)
-"""When Go 1.19 was released, the first with GOMEMLIMIT."""
+"""Release date of Go 1.19, the first with GOMEMLIMIT."""
 
 _RELEASED = (
     ("<1.5", datetime(2015, 8, 19, tzinfo=UTC)),
@@ -154,7 +153,7 @@ _FIRST_GO = datetime(2009, 11, 10, tzinfo=UTC)
 
 
 def is_before(at: datetime | str | None) -> bool:
-    """Returns whether a time, or one printed without its zone, is older than Go 1.19.
+    """Returns whether a time, or text without a zone, is older than Go 1.19.
 
     >>> is_before("2017-06-19 05:16:10"), is_before("Jun 19 05:16:10"), is_before(None)
     (True, False, False)
@@ -166,7 +165,7 @@ def is_before(at: datetime | str | None) -> bool:
 
 
 def releases_at(at: datetime | str | None) -> str | None:
-    """Returns which Go versions there were at a time; None if no date is known, or of new ones.
+    """Returns the Go versions that existed at a time; None without a date, or for recent times.
 
     >>> releases_at("2018-09-29 05:16:10"), releases_at("2020-01-02"), releases_at("Jun 19")
     ('<1.12', '<1.19', None)
@@ -179,7 +178,7 @@ def releases_at(at: datetime | str | None) -> str | None:
 def with_local_times(memstats: pl.DataFrame, local: pl.DataFrame) -> pl.DataFrame:
     """Returns dumps with what times of an unknown zone show, if nothing else does.
 
-    That is `elapsed_s`, and that no Go of that time had GOMEMLIMIT.
+    They show `elapsed_s`, and whether any Go of that time had GOMEMLIMIT.
     """
     newest = local.filter(~pl.col("yearless"))["local_time"].dt.replace_time_zone("UTC").max()
     is_dated = isinstance(newest, datetime) and newest > _FIRST_GO
@@ -197,7 +196,7 @@ _HALF_DAY_S = 12 * 3600
 
 
 def _is_repeated_hour(steps_s: pl.Series) -> bool:
-    """Returns whether the only step back is that of clocks at the end of daylight saving time."""
+    """Returns whether the only step back is the end of daylight saving time."""
     back = steps_s.filter(steps_s < 0)
     return len(back) == 1 and _FELL_BACK[0] <= back[0] <= _FELL_BACK[1]
 
@@ -227,7 +226,7 @@ def with_logged_at(
     at = _instants(every.reverse(), clock).reverse() if backwards else _instants(every, clock)
     undated = every["local_time"].count() - at.count()
     if in_order and not any(frame["local_time"].null_count() for frame in stamped):
-        # Each row has its own time, so none has to be looked up.
+        # Each row has its own time, so no lookup is needed.
         ends = accumulate(map(len, stamped))
         times = iter(
             [at[end - len(rows) : end] for rows, end in zip(stamped, ends, strict=True)]
@@ -249,7 +248,7 @@ def with_logged_at(
 
 
 def _is_utc(frame: pl.DataFrame) -> bool:
-    """Returns whether every timestamp is in UTC already and has a year."""
+    """Returns whether every timestamp already has a year and is in UTC."""
     if "zone" not in frame.columns:
         return not frame["local_time"].count()
     utc = (frame["zone"] == "UTC").sum()
@@ -388,8 +387,8 @@ def with_wall_time(
     """Finds the start of each process from its lines with timestamps.
 
     A line is written at the end of its cycle and `@` is the start of the cycle, so a process
-    started at timestamp - @ - wall time, minus some delay. A timestamp in whole seconds
-    only gives an interval for the start; the intervals of all lines overlap in a narrow one.
+    started at timestamp - @ - wall time, minus some delay. A timestamp in whole seconds only gives
+    an interval for the start; all lines together narrow it.
 
     Returns the cycles with `wall_time`, the start and end of each process, and a note for each
     process whose clocks disagree.
@@ -434,8 +433,8 @@ def _starts(cycles: pl.DataFrame, clock: Clock) -> pl.DataFrame:
     ).sort("process")
     low, high, latest = pl.col("low"), pl.col("high"), pl.col("latest")
     spans = spans.with_columns(
-        # The middle of the common interval; if there is none, the earliest start, because
-        # delays only add.
+        # The middle of the common interval; if there is none, the earliest start, because delays
+        # only add time.
         started_at=pl.when(latest <= high)
         .then(latest + (high - latest) / 2)
         .otherwise(low + (high - low) / 2),

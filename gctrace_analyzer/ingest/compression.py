@@ -19,7 +19,7 @@ _MAGIC = {
     b"\xfd7zXZ\x00": "xz",
     b"BZh": "bzip2",
     b"\x28\xb5\x2f\xfd": "zstd",
-    b"\x50\x2a\x4d\x18": "zstd",  # a skippable frame first, as pzstd writes
+    b"\x50\x2a\x4d\x18": "zstd",  # A skippable frame comes first, as pzstd writes it.
     b"PK\x03\x04": "zip",
 }
 
@@ -32,7 +32,7 @@ class DamagedError(Exception):
 
 
 class _Engine(Protocol):
-    """The interface that the decompressors of bz2, lzma, zstd and `_Zlib` have in common."""
+    """The common interface of the decompressors of bz2, lzma, zstd and `_Zlib`."""
 
     @property
     def eof(self) -> bool: ...
@@ -69,7 +69,7 @@ def compression(head: bytes) -> str | None:
 
 
 def zip_archive(file: IO[bytes]) -> tuple[zipfile.ZipFile, list[str]]:
-    """Returns a zip archive and the names of its files, without what Finder adds to it.
+    """Returns a zip archive and the names of its files, without those that Finder adds.
 
     Raises:
         DamagedError: the list of files is missing or damaged.
@@ -99,7 +99,7 @@ def zip_pieces(opened: Callable[[], IO[bytes]], step: int) -> Iterator[bytes]:
     damage: Exception | None = None
     try:
         with opened() as member:
-            # In small steps, because the one in which damage shows returns nothing.
+            # Small steps, because the step in which damage shows returns nothing.
             while piece := member.read(_ZIP_STEP):
                 pieces.append(piece)
                 if len(pieces) * _ZIP_STEP >= step:
@@ -159,10 +159,11 @@ def _engine(kind: str) -> tuple[Callable[[], _Engine], tuple[type[Exception], ..
 
 
 MEMBERS_BYTES = 512 << 20
-"""The largest sum of the files of an archive that are unpacked together."""
+"""Largest total size of an archive's files that are unpacked together."""
 
 _TAR, _TAR_NAME, _TAR_BYTES = slice(257, 262), b"ustar", 4096
-"""Where a tar archive has the name of its format, this name, and bytes that show it, compressed."""
+"""Position and value of the format's name in a tar archive, and the compressed bytes that show
+it."""
 
 _MEMBER_STEP = 6 << 20
 
@@ -173,7 +174,7 @@ def is_tar(head: bytes) -> bool:
 
 
 def archive_kind(file: IO[bytes]) -> str | None:
-    """Returns which archive a file is, `zip` or `tar`; None if it is none."""
+    """Returns the kind of archive, `zip` or `tar`; None if the file is not an archive."""
     head = file.read(_TAR_BYTES)
     file.seek(0)
     kind = compression(head)
@@ -194,10 +195,10 @@ class _Member(io.BytesIO):
 
 
 def members(file: IO[bytes], name: str) -> list[io.BytesIO]:
-    """Returns the files of an archive that has several; none if it is too large.
+    """Returns the files of an archive with several; none if it is too large.
 
     Raises:
-        DamagedError: it is damaged.
+        DamagedError: the archive is damaged.
     """
     if archive_kind(file) == "tar":
         return _tar_members(file, name)

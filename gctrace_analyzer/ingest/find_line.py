@@ -21,9 +21,9 @@ class FoundLine:
 
     Attributes:
         text: the line as it was written.
-        joined: the whole record, if the line is a part of a torn record.
+        joined: the whole record, if the line is part of a torn record.
         problem: why the line cannot be read, if it looks like a record.
-        next_no: the number of the next line that has a GC cycle, if there is one near.
+        next_no: the number of the next line with a GC cycle, if there is one nearby.
     """
 
     text: str
@@ -33,11 +33,11 @@ class FoundLine:
 
 
 def find_line(origin: Input, line_no: int) -> FoundLine:
-    """Returns the line with that number, joined with its other parts if it was torn.
+    """Returns the line with this number, joined with its other parts if it was torn.
 
     Raises:
         BadSettingError: the input has fewer lines.
-        UnreadableInputError: it cannot be opened or is no log.
+        UnreadableInputError: the input cannot be opened or is not a log.
     """
     near = _lines_around(origin, line_no)
     text = near[line_no]

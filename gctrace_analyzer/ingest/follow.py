@@ -1,7 +1,7 @@
 """Follows inputs that grow: a pipe, or a file through rotation and truncation.
 
-Each of them has the `read` method that `sources.Source` needs. It waits for data and returns what
-has arrived, or `b""` at the end of the input or after `Stop.ask`.
+Each has the `read` method that `sources.Source` needs. It waits for data and returns the new bytes,
+or `b""` at the end of the input or after `Stop.ask`.
 """
 
 from __future__ import annotations
@@ -21,15 +21,14 @@ from gctrace_analyzer.errors import UnreadableInputError
 from gctrace_analyzer.ingest.sources import not_opened
 
 POLL_S = 0.03
-"""How often the size of a file is checked; cheap, and fast enough to look immediate."""
+"""How often the size of a file is checked: cheap, and fast enough to feel immediate."""
 
 GATHER_S = 0.1
-"""How long to collect bytes that arrive one after another, because parsing has a cost for each
-piece."""
+"""How long to collect bytes before parsing, because parsing has a cost for each piece."""
 
 QUIET_S = 0.3
-"""How long a rotated file must be unchanged before it is left: the program may still write to
-it."""
+"""How long a rotated file must be unchanged before it is left, because the program may still write
+to it."""
 
 DRAIN_S = 1.0
 """How long reading the existing data may take after the input was stopped."""
@@ -89,7 +88,7 @@ class Pipe:
                 break
             pieces.append(data)
             got += len(data)
-            # The format is detected from the first bytes, so they must contain a whole line.
+            # The format is detected from the first bytes, so these must contain a whole line.
             self._first = self._first and b"\n" not in data
             until = min(until, time.monotonic() + GATHER_S)
             if time.monotonic() >= until and not self._first:
@@ -138,7 +137,7 @@ class Segment:
 
     def _take(self, size: int) -> bytes:
         if not self._head:
-            # A file that was truncated while being written begins with a hole.
+            # A file truncated while the program writes to it begins with a hole.
             with suppress(OSError, AttributeError):
                 self._begin = os.lseek(self._file.fileno(), self._at, os.SEEK_DATA)
                 self._at = self._begin
@@ -155,7 +154,7 @@ class Segment:
         return now != self._head
 
     def _is_left(self, since: float) -> bool:
-        """Returns whether the path names another file now and this one no longer changes."""
+        """Returns whether the path now names another file, and this one no longer changes."""
         if time.monotonic() - since < QUIET_S:
             return False
         opened = os.fstat(self._file.fileno())
@@ -167,7 +166,7 @@ class Segment:
 
 
 class Followed:
-    """A path that is followed: waits for the file, and continues after rotation or truncation.
+    """A path to follow: waits for the file, and continues after rotation or truncation.
 
     Raises:
         UnreadableInputError: a directory, or no permission.

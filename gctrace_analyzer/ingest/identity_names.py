@@ -1,6 +1,6 @@
-"""The names under which logs and metrics have what identifies a process.
+"""The names that logs and metrics use for the identity of a process.
 
-Every source has the common names, in its own spelling, and some of its own; the best comes first.
+Every source has the common names in its own spelling, and some further names; the best comes first.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _OF_JSON = {
     "stream": ("logStreamName",),
 }  # fmt: skip
 _PARTS = ("", "labels/", "fields/", "resource/", "resource/labels/", "attributes/")
-"""Where an entry in JSON has names: on its own, or in a part; `a/b` is the member b of a."""
+"""Places of names in a JSON entry: at the top, or in a part; `a/b` is the member b of a."""
 
 _OF_CSV = {
     "host": ("computer", "source", "_sourcehost"),
@@ -47,7 +47,7 @@ _OF_CSV = {
     "stream": ("@logstream", "logentrysource"),
 }
 
-# Prometheus renames a label of the page that the target has too: the page knows better.
+# Prometheus renames a page's label that the target has too; the page knows better.
 _OF_LABELS = {
     "host": ("exported_instance", "instance"),
     "ident": ("exported_job", "job"),
@@ -82,14 +82,14 @@ LABELS = {
 """Labels of Prometheus and Loki, attributes of OpenTelemetry, and fields of logfmt."""
 
 OF_METRICS = ("host", "ident", "pod", "container", "namespace")
-"""What metrics identify a process by; labels such as `unit` mean something else there."""
+"""Columns that identify a process in metrics; labels such as `unit` mean something else there."""
 
 ATTRIBUTES = frozenset(name for names in _COMMON.values() for name in names if "." in name)
-"""Attributes of OpenTelemetry that are an identity."""
+"""OpenTelemetry attributes that identify a process."""
 
 
 def of_labels(labels: Mapping[str, str]) -> dict[str, str]:
-    """Returns the identity of a process in the labels of its metrics, by column.
+    """Returns the identity of a process from the labels of its metrics, by column.
 
     >>> of_labels({"job": "api", "instance": "a:1", "code": "200"})
     {'host': 'a:1', 'ident': 'api'}

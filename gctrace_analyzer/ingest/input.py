@@ -32,8 +32,8 @@ if TYPE_CHECKING:
     from gctrace_analyzer.ingest.wrappers.csv_export import Export
 
 WORKERS = 3
-"""How many chunks are parsed in parallel, each partly by Polars and partly by the interpreter, so
-that three keep two processors busy. More need more memory and gain nothing."""
+"""Chunks parsed in parallel, partly by Polars and partly by the interpreter, so three keep two
+processors busy. More need more memory and gain nothing."""
 
 WHOLE_BYTES = 512 << 20
 """The largest document that is read; documents must fit in memory."""
@@ -41,13 +41,13 @@ WHOLE_BYTES = 512 << 20
 
 @dataclass(slots=True)
 class Part:
-    """What one input contains.
+    """The content of one input.
 
-    `companions` has the lines of other traces (scavenger, pacer, scans), and `messages` all
-    other lines that may matter. They and `cycles` have the metadata of their log prefixes.
-    `rows` are of other tables. `line_numbers` has the line of each message of a document, `command`
-    the command line of the program whose expvar it is, `undated` sentences about its times, and
-    `others` the documents in the same text.
+    `companions` has the lines of other traces (scavenger, pacer, scans), and `messages` all other
+    lines that may matter. Both, and `cycles`, have the metadata of their log prefixes. `rows` has
+    the rows of other tables. `line_numbers` has the line of each message of a document, `command`
+    the command line of an expvar document, `undated` sentences about its times, and `others` the
+    documents in the same text.
     """
 
     facts: SourceFacts
@@ -70,12 +70,12 @@ class Part:
 
     @property
     def is_recognised(self) -> bool:
-        """Whether it is known what the part is: it has rows, or records of a known format."""
+        """Whether the kind of the part is known: it has rows, or records of a known format."""
         read = self.memstats is not None or self.wrappers or self.profiles
         return bool(read or any(self.rows.values()))
 
     def renumber(self, rows_by_table: Rows) -> None:
-        """Replaces message numbers by line numbers, in this part and in the rows given."""
+        """Replaces message numbers by line numbers, here and in the given rows."""
         if self.line_numbers is None:
             return
         at = pl.col("line_no") - 1
@@ -118,7 +118,7 @@ class Part:
         self.wrappers += result.wrappers
 
     def include(self, other: Part) -> None:
-        """Adds what another part of the same input contains; both have times and line numbers."""
+        """Adds the content of another part of the same input; both have times and line numbers."""
         self.cycles = _one_frame(self.cycles + other.cycles)
         for table, frames in other.companions.items():
             self.companions[table] = _one_frame([*self.companions.get(table, []), *frames])
@@ -162,18 +162,17 @@ def read_parts(
     whole_bytes: int | None,
     progress: Callable[[SourceFacts], None] | None,
 ) -> list[Part]:
-    """Returns what an input contains; without `kind`, its format is detected.
+    """Returns the parts of an input; without `kind`, its format is detected.
 
     An input with documents of several kinds, or with other lines around them, has several parts
     with the same facts.
 
     Raises:
-        UnreadableInputError: the input is of a kind that cannot be read, or is too large to be
-            read whole.
+        UnreadableInputError: the kind of input cannot be read, or a document is too large.
         NoDataError: the input has 0 bytes.
     """
-    # Readers of everything except logs are imported where they are used, here and below, because
-    # loading them takes longer than reading a short log.
+    # Readers of everything except logs are imported where they are used, here and below: loading
+    # them takes longer than reading a short log.
     facts = source.facts
     raw, text = source.head(sniff.SNIFF_BYTES)
     if kind in (None, "pprof") and sniff.is_profile(raw):
@@ -211,7 +210,7 @@ def read_parts(
 
 
 def _unwrapped(facts: SourceFacts, log: bytes) -> list[Part]:
-    """Returns the parts of a text that is a document without the prefix of its lines, if it is."""
+    """Returns the parts of a document whose lines have a prefix; empty for other texts."""
     if len(log) > sniff.MIXED_BYTES or b" ms clock" in log:
         return []
     from gctrace_analyzer.ingest.evidence import sections
@@ -241,7 +240,7 @@ def _unwrapped(facts: SourceFacts, log: bytes) -> list[Part]:
 def _mixed(facts: SourceFacts, text: str, wrapped: str | None = None) -> list[Part]:
     """Returns the parts of a text: its documents, and one for other lines if it has any.
 
-    Empty without documents, or if all are pages of metrics. `wrapped` has lines with prefixes.
+    Empty if there are no documents, or only pages of metrics. `wrapped` has lines with prefixes.
     """
     from gctrace_analyzer.ingest.evidence import sections
 
@@ -295,9 +294,9 @@ def part_of_log(
 def _parsed(
     first: list[bytes], chunks: Iterator[bytes], export: Export | None
 ) -> Iterator[ChunkResult]:
-    """Yields the results of the first and all other chunks, several of which are parsed at once.
+    """Yields the results of all chunks, several of which are parsed at once.
 
-    Only one is if Polars has one thread: such a process is one of several on its machine.
+    With one Polars thread, only one is parsed at once: such a process is one of several.
     """
 
     def parsed(data: bytes) -> ChunkResult:
@@ -362,7 +361,7 @@ def _inserted(frames: list[pl.DataFrame], rows: pl.DataFrame) -> Iterator[pl.Dat
 
 
 def _profile(facts: SourceFacts, source: Source) -> Part:
-    """Returns the part of a profile, of which no part is used if its end is missing."""
+    """Returns the part of a profile, which is rejected if its end is missing."""
     from gctrace_analyzer.ingest.profiles import proto
 
     facts.kind = "pprof"
@@ -388,7 +387,7 @@ def _journal_export(facts: SourceFacts, data: bytes) -> Part:
 def _document(
     facts: SourceFacts, kind: str, text: str, columns: Sequence[str] | None = None
 ) -> Part:
-    """Returns the part of a text that is a document, or several, of one kind."""
+    """Returns the part of a text that consists of documents of one kind."""
     from gctrace_analyzer.ingest.evidence import kubernetes
     from gctrace_analyzer.ingest.memstats import csv, pprof
     from gctrace_analyzer.ingest.profiles import debug_text
@@ -427,7 +426,7 @@ def _add_values(part: Part, kind: str, text: str) -> None:
     try:
         values = read(text, part.facts.name)
     except UnreadableInputError as err:
-        # Text in braces is no JSON, such as what Logstash prints.
+        # Text in braces may not be JSON, such as Logstash's output.
         if not (re.search(RUNTIME, text) or JSON_FRAGMENT.match(text)):
             raise
         line_no, lines = err.line_no or 1, text.split("\n")
@@ -445,7 +444,7 @@ def _add_values(part: Part, kind: str, text: str) -> None:
 
 
 def _add_rings(part: Part, expvar: list[tuple[int, dict[str, object]]]) -> None:
-    """Adds the single pauses, the times and the command line of documents of expvar."""
+    """Adds the single pauses, times and command line of expvar documents."""
     from gctrace_analyzer.ingest.memstats import snapshots
     from gctrace_analyzer.ingest.metrics import go_json
 
@@ -458,7 +457,7 @@ def _add_rings(part: Part, expvar: list[tuple[int, dict[str, object]]]) -> None:
 
 
 def _add_metrics(part: Part, text: str) -> None:
-    """Adds the scrapes of a file of metrics, and the files of a control group next to them."""
+    """Adds the scrapes of a metrics file, and the files of a control group next to them."""
     from gctrace_analyzer.ingest.evidence import cgroups
     from gctrace_analyzer.ingest.metrics import exposition, layouts
 
@@ -482,7 +481,7 @@ def _add_lines(part: Part, lines: Iterable[tuple[int, str]]) -> None:
         return
     frame = pl.DataFrame(rows, schema={"line_no": pl.Int64, "text": pl.String}, orient="row")
     known = part.wrappers.copy()
-    # Several messages may be on one line of a document, so each message gets its own number.
+    # A line of a document may have several messages, so each gets its own number.
     part.line_numbers = frame["line_no"]
     frame = frame.with_columns(line_no=pl.int_range(1, pl.len() + 1))
     stripped = strip_prefixes(frame)

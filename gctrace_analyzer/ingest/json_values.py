@@ -1,4 +1,4 @@
-"""Decodes JSON from untrusted input, where any defect is a `ValueError`, and its timestamps."""
+"""Decodes untrusted JSON, where any defect is a `ValueError`, and its timestamps."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def loads(text: str) -> Any:
     """Returns the value of a JSON text.
 
     Raises:
-        ValueError: not JSON, or nested more deeply than Python can decode.
+        ValueError: the text is not JSON, or nested more deeply than Python can decode.
     """
     try:
         value = json.loads(text)
@@ -33,7 +33,7 @@ def loads(text: str) -> Any:
 
 
 def before_cut(text: str) -> Any:
-    """Returns what an object that was cut has before its last member; None if nothing is whole.
+    """Returns the whole members of a truncated object; None if there are none.
 
     >>> before_cut('{"memstats": {"Sys": 8, "NumGC": 2, "PauseNs": [7, 8')
     {'memstats': {'Sys': 8, 'NumGC': 2}}
@@ -53,7 +53,7 @@ def raw_decode(text: str, at: int) -> tuple[Any, int]:
     """Returns the JSON value that begins at `at`, and where it ends.
 
     Raises:
-        ValueError: not JSON, or nested more deeply than Python can decode.
+        ValueError: the text is not JSON, or nested more deeply than Python can decode.
     """
     try:
         value, end = _DECODER.raw_decode(text, at)
@@ -65,13 +65,13 @@ def raw_decode(text: str, at: int) -> tuple[Any, int]:
 def documents(
     text: str, begins: re.Pattern[str], damaged: list[tuple[int, str, str]]
 ) -> Iterator[tuple[int, Any]]:
-    """Yields the JSON values of a text, one after another, each with the line that it begins in.
+    """Yields the JSON values of a text one after another, each with its first line.
 
     Args:
         text: the values, with anything between them that `begins` does not match.
-        begins: what the first character of a value may be.
-        damaged: takes line, reason and text of values that are no JSON; the next value is looked
-            for on the next line.
+        begins: a pattern of the first character of a value.
+        damaged: called with line, reason and text of invalid values; the search continues on the
+            next line.
     """
     line_no, at = 1, 0
     while match := begins.search(text, at):
@@ -91,17 +91,17 @@ def documents(
 
 
 def objects(value: Any) -> list[dict[str, Any]]:
-    """Returns the objects of an array; values of other types are damage."""
+    """Returns the objects of an array; values of other types count as damage."""
     return [each for each in array(value) if isinstance(each, dict)]
 
 
 def array(value: Any) -> list[Any]:
-    """Returns an array; empty for all else."""
+    """Returns an array; an empty one for other values."""
     return value if isinstance(value, list) else []
 
 
 def _encodable(value: Any) -> Any:
-    """Returns a value without halves of surrogate pairs, which JSON may have and UTF-8 not."""
+    """Returns a value without lone surrogates, which JSON may have but UTF-8 may not."""
     if isinstance(value, str):
         return value if value.isascii() else value.encode("utf-8", "replace").decode()
     if isinstance(value, list):
@@ -120,7 +120,7 @@ def iso_utc(
 
     Args:
         text: the timestamp.
-        read: reads its format; some readers take the year 1 for 2001.
+        read: parses the format; some parsers read the year 1 as 2001.
     """
     if not text:
         return None
@@ -144,5 +144,5 @@ def epoch_utc(nanoseconds: int | None) -> datetime | None:
 
 
 def plausible(time: datetime) -> datetime | None:
-    """Returns the time, or None if no log was written at that time."""
+    """Returns the time, or None if no log can have been written then."""
     return time if EARLIEST < time.replace(tzinfo=None) < LATEST else None

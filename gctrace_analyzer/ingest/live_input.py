@@ -1,8 +1,8 @@
-"""Keeps what matters of an input that still grows, so that it can be read at any time.
+"""Keeps the relevant lines of an input that still grows, so that it can be read at any time.
 
-Lines that no reader looks at become empty, which takes no memory: the others keep their numbers.
-All of them are read like a file (`text`), and the newest cycles from the results of their pieces
-(`latest`).
+Lines that no reader needs become empty, which takes no memory, so the other lines keep their
+numbers. All kept lines can be read like a file (`text`). The newest cycles come from the results of
+their pieces (`latest`).
 """
 
 from __future__ import annotations
@@ -34,13 +34,13 @@ MOST_BYTES = 64 << 20
 """Compressed bytes of one input that are kept; the oldest are dropped."""
 
 _PIECES = 32
-"""Pieces that are read again as one: each has a cost of its own."""
+"""Pieces that are read again as one, because each has a cost of its own."""
 
 _FASTEST = 1
 
 
 class _Block(NamedTuple):
-    """Some lines, compressed, and what they contain."""
+    """Some lines, compressed, and their content."""
 
     lines: int
     cycles: int
@@ -112,7 +112,7 @@ class LiveInput:
         self.dropped_cycles += oldest.cycles
 
     def text(self) -> io.BytesIO:
-        """Returns the lines that are kept as a file of the same name, with the same numbers."""
+        """Returns the kept lines as a file of the same name, with the same numbers."""
         with self._lock:
             blocks, pieces = [*self._blocks], [*self._pieces]
             before = b"\n" * self._dropped_lines
@@ -123,7 +123,7 @@ class LiveInput:
         return file
 
     def latest(self) -> Part:
-        """Returns the newest cycles: about `RECENT_CYCLES`, with all of the last piece."""
+        """Returns the newest cycles: about `RECENT_CYCLES`, including all of the last piece."""
         with self._lock:
             results = [*self._recent, *self._results]
             before = self.lines - sum(result.lines for result in results)
@@ -131,7 +131,7 @@ class LiveInput:
 
 
 def _packed(data: bytes, result: ChunkResult) -> _Block:
-    """Returns lines without the text of those that no reader has looked at."""
+    """Returns lines with empty text for lines that no reader needed."""
     frames = (result.cycles, *result.companions.values(), result.messages, result.context)
     read = [frame["line_no"].cast(pl.Int64) for frame in frames]
     read.append(pl.Series([suspect.line_no for suspect in result.suspects], dtype=pl.Int64))

@@ -1,4 +1,4 @@
-"""`gctrace-analyze completion SHELL`: the script with which a shell completes our commands."""
+"""`gctrace-analyze completion SHELL`: the script that completes our commands in a shell."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from gctrace_analyzer.cli.options import PROGRAM, OneOf, Parser
 
 SHELLS = ("bash", "zsh", "fish")
 _FILES = ("FILE", "SIDE", "INPUT", "LINE")
-"""What arguments that take files are called in the help."""
+"""Names of file arguments in the help."""
 
 _OR_FILES = {
     "bash": [("complete -o bashdefault ", "complete -o default -o bashdefault ")],
     "zsh": [("' _commands\n", "' _commands\n  _files\n")],
     "fish": [],
 }
-"""What makes the shell offer files where a command may stand, too."""
+"""Makes the shell offer files also where a command may stand."""
 
 _DESCRIPTION = """\
 Prints a script that lets a shell complete the commands, options, values and
@@ -78,13 +78,13 @@ def _whole_parser(shell: str) -> argparse.ArgumentParser:
         commands.add_parser(name, help=about, add_help=False)
         commands._name_parser_map[name] = own  # argparse takes no finished parser
     if shell == "bash":
-        # It offers only what the first argument may be; for files there is `_OR_FILES`.
+        # The first argument completes only its own values; for files there is `_OR_FILES`.
         parser._actions.insert(0, parser._actions.pop())
     return parser
 
 
 def _completable(parser: argparse.ArgumentParser) -> argparse.ArgumentParser:
-    """Returns the parser with what the shell needs to know: files, and valid values."""
+    """Returns the parser with the facts that the shell needs: files, and valid values."""
     import shtab
 
     for action in parser._actions:  # there is no other way to list them

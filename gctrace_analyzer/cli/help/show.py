@@ -1,4 +1,4 @@
-"""`gctrace-analyze help`: what there is, all options of a command, and the columns of tables."""
+"""`gctrace-analyze help`: the commands, all options of a command, and the columns of tables."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ _HOW = (
 
 
 def overview() -> str:
-    """Returns what there is, on one screen."""
+    """Returns the overview, on one screen."""
     return _OVERVIEW.format(commands="\n".join(_commands()))
 
 
@@ -107,7 +107,7 @@ def run(args: argparse.Namespace) -> Result:
 
 
 def _about(word: str) -> dict[str, dict[str, str]]:
-    """Returns what is about a word, each with a sentence, by what it is."""
+    """Returns the commands, options and tables about a word, each with a sentence, by kind."""
     from gctrace_analyzer.analysis.rules.registry import RULES
     from gctrace_analyzer.present.format import sentences
     from gctrace_analyzer.present.glossary import find_word, words
@@ -139,7 +139,7 @@ def _about(word: str) -> dict[str, dict[str, str]]:
 
 
 def _options() -> dict[str, dict[str, str]]:
-    """Returns the options of each command that no command before it has, with their help."""
+    """Returns the options of each command that no earlier command has, with their help."""
     own: dict[str, dict[str, str]] = {}
     known: set[str] = set()
     for command, parser in parsers().items():
@@ -157,7 +157,7 @@ def _options() -> dict[str, dict[str, str]]:
 
 
 def _found(word: str) -> Document:
-    """Returns what is about a word, with the first words of what it means."""
+    """Returns the results for a word, with the first words of their meaning."""
     blocks: list[Block] = []
     for heading, rows in _about(word).items():
         if rows:

@@ -42,12 +42,12 @@ process and then its group."""
 _PIECE_BYTES = 1 << 16
 _SMALL_BYTES, _REST_S = 1 << 12, 0.02
 """After a piece smaller than this, the next one may wait this long: a program that writes line by
-line would otherwise wake this process for each of them. Its pipe holds 64 kB meanwhile."""
+line would otherwise wake this process each time. The pipe holds 64 kB meanwhile."""
 
 _MOST_PIECES = 256
 _DRAIN_S = 0.5
-"""How long to wait for output after the program has exited: a process that it leaves behind may
-keep its streams open."""
+"""Seconds to wait for output after the program has exited: a process that it started may keep its
+streams open."""
 
 _RECORD = re.compile(f"^(?:{any_of(MODERN)})\r?\n".encode(), re.MULTILINE)
 _RECORD_START = b"gc "
@@ -84,16 +84,16 @@ class StderrFilter:
             self._sink(lines)
 
     def end(self) -> None:
-        """Forwards the rest of a line that never ended."""
+        """Forwards an unfinished last line."""
         if self._incomplete:
             self._sink(self._incomplete)
 
 
 def _other_text(torn: re.Match[bytes]) -> bytes:
-    """Returns what the program wrote between two parts of a record, or all if it is no record."""
+    """Returns the program's text between two parts of a record; all text if it is no record."""
     begin, rest = torn.groups()
     for end in range(len(begin), len(_RECORD_START) - 1, -1):
-        # The runtime writes a number as a whole.
+        # The runtime writes each number in one piece.
         in_number = begin[end - 1 : end].isdigit() and rest[:1].isdigit()
         if not in_number and _RECORD.fullmatch(begin[:end] + rest):
             return begin[end:] + b"\n"
@@ -103,9 +103,9 @@ def _other_text(torn: re.Match[bytes]) -> bytes:
 class Child:
     """A running program whose standard error can be read like a file.
 
-    What arrives within `gather_s` is read together, because parsing has a cost for each piece.
-    The program gets the terminal at once with `lends_terminal`, otherwise when it first uses it:
-    until then, signals from the terminal reach this process, which forwards them.
+    Bytes that arrive within `gather_s` are read together, because parsing has a cost for each
+    piece. The program gets the terminal at once with `lends_terminal`, otherwise when it first uses
+    it: until then, signals from the terminal reach this process, which forwards them.
 
     Raises:
         ProgramError: it cannot be started.
@@ -252,7 +252,7 @@ def _rest_after(data: bytes) -> None:
 
 
 def _end_with_parent() -> Callable[[], None] | None:
-    """Returns what makes the program receive SIGTERM if this process is killed.
+    """Returns a function that makes the program receive SIGTERM if this process is killed.
 
     Only Linux has this. Elsewhere the program ends when it next writes to its closed standard
     error, as every Go program does.

@@ -73,7 +73,7 @@ def run(args: argparse.Namespace) -> Result:
     command: list[str] = args.program
     _validate(args)
     if sys.stderr is None:
-        # The parent process closed standard error; the program must run nevertheless.
+        # The parent process closed standard error; the program must run anyway.
         sys.stderr = Path(os.devnull).open("w")  # noqa: SIM115  # until the process ends
     out = sys.stderr if command else sys.stdout
     with ExitStack() as stack:
@@ -263,7 +263,7 @@ def _watch(args: argparse.Namespace, command: list[str], out: TextIO) -> Watched
 
 
 def _profiled_log(args: argparse.Namespace, command: list[str]) -> Path:
-    """Returns the log that profiles are kept next to; without one, it is named after the input."""
+    """Returns the log next to which profiles are kept; without a log, one named after the input."""
     if command:
         return args.log or Path(Path(command[0]).name)
     return Path("stdin" if args.input == "-" else args.input)
@@ -283,7 +283,7 @@ def _with_profiles(whole: Run, args: argparse.Namespace) -> Run:
 
 
 def _print_profiles(args: argparse.Namespace, whole: Run | None) -> None:
-    """Prints which heap profiles were kept and what to do with them, or how to get them."""
+    """Prints which heap profiles were kept and how to use them, or how to get them."""
     if args.profiles is None:
         named = (
             (source.profiles_at for source in whole.sources if source.profiles_at)

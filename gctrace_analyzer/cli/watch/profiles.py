@@ -1,7 +1,7 @@
 """Heap profiles of the watched program, from the address that the user gave.
 
 One is fetched at the first severe finding, then one every minute, and one before the program is
-asked to end. The first and the last are kept next to the log: what grew between them is what leaks.
+asked to end. The first and the last are kept next to the log: growth between them is the leak.
 """
 
 from __future__ import annotations
@@ -27,14 +27,15 @@ EVERY_S = 60.0
 """Seconds between two profiles."""
 
 LOOK_S, LOOK_FACTOR = 2.0, 20
-"""How often findings are looked for until the first severe one: every 2 s, or after 20 times as
-long as looking takes."""
+"""How often to look for the first severe finding: every 2 s, or after 20 times the duration of the
+search."""
 
 GROWTH = "live-heap-growth"
 """The finding that needs two heap profiles, whatever its severity."""
 
 CONNECT_S, SILENT_S, WHOLE_S = 2.0, 5.0, 5.0
-"""A request delays Ctrl-C by as much at most. Go writes a heap profile in milliseconds."""
+"""Timeouts in seconds. A request delays Ctrl-C by at most this. Go writes a heap profile in
+milliseconds."""
 
 MOST_BYTES = 64 << 20
 """Heap profiles have some kB; a large program's has a few MB."""
@@ -44,7 +45,7 @@ _ADDRESS = "the address of net/http/pprof, such as http://localhost:6060"
 
 
 class Address(NamedTuple):
-    """Where the heap profile is, and the user and password that were part of the address."""
+    """The URL of the heap profile, and the user and password that were part of it."""
 
     url: str
     fields: dict[str, str]
@@ -65,7 +66,7 @@ def address(text: str) -> Address:
     >>> address("http://localhost:6060/internal/heap?gc=1")[:2]
     ('http://localhost:6060/internal/heap', {'gc': '1'})
     """
-    # Without a scheme, localhost would be one.
+    # Without a scheme, localhost would be parsed as one.
     whole = text if "://" in text else f"http://{text}"
     try:
         parts = urlsplit(whole)
@@ -84,7 +85,7 @@ def address(text: str) -> Address:
 
 
 def is_heap_profile(data: bytes) -> bool:
-    """Returns whether an answer is a heap profile of Go, packed or not, or its text form."""
+    """Returns whether an answer is a heap profile of Go, compressed or not, or its text form."""
     if data.startswith(b"heap profile:"):
         return True
     try:
@@ -92,19 +93,19 @@ def is_heap_profile(data: bytes) -> bool:
         raw = zlib.decompressobj(31).decompress(data, MOST_BYTES) if is_packed else data
     except zlib.error:
         return False
-    # The name of a sample type, which heap profiles have, but neither CPU profiles nor pages.
+    # The name of a sample type that heap profiles have, but CPU profiles and pages do not.
     return b"inuse_space" in raw and not raw.lstrip().startswith((b"<", b"{"))
 
 
 class HeapProfiles:
     """Fetches heap profiles while a program runs, and keeps the first and the last.
 
-    Whatever goes wrong is said once, and watching continues.
+    Every problem is reported once, and watching continues.
 
     Args:
         address: where they are fetched from.
         log: the log that they are kept next to; it need not exist.
-        live: what has been read of the log, which shows whether there is a severe finding.
+        live: the log so far, to search for a severe finding.
         window_s: how far back findings are looked for.
     """
 
@@ -126,7 +127,7 @@ class HeapProfiles:
         Thread(target=self._run, daemon=True).start()
 
     def end(self) -> None:
-        """Fetches nothing any more."""
+        """Stops fetching."""
         self._ended.set()
 
     def fetch(self, occasion: str) -> None:
@@ -161,7 +162,7 @@ class HeapProfiles:
                 pause_s = max(LOOK_S, LOOK_FACTOR * (time.monotonic() - begin))
 
     def _severe(self) -> str | None:
-        """Returns the name of the first severe finding, or of a heap that grows."""
+        """Returns the name of the first severe finding, or of the finding on a growing heap."""
         view = self._live.latest(self._window_s)
         if view is None:
             return None
@@ -176,7 +177,7 @@ class HeapProfiles:
         Raises:
             _NoProfileError: the server does not answer, or answers something else.
         """
-        # The library for HTTP is loaded for those who fetch profiles only.
+        # The HTTP library is loaded only for users who fetch profiles.
         from gctrace_analyzer.prometheus.connection import FAILURES, Connection, Limits
         from gctrace_analyzer.prometheus.credentials import Credentials, credentials
 
@@ -208,7 +209,7 @@ class HeapProfiles:
 
 
 class _NoProfileError(Exception):
-    """There is no profile; the text follows the address."""
+    """There is no profile; the text of the error follows the address."""
 
 
 def _problem(err: Exception) -> str:

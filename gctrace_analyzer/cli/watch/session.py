@@ -31,13 +31,14 @@ if TYPE_CHECKING:
     from gctrace_analyzer.live import Live, Readable
 
 _NICE = 5
-"""On a full machine, a third of the processor time of a thread of the program."""
+"""Priority of this thread: on a full machine it gets a third of the CPU time of a program
+thread."""
 
 _ENDING_SIGNALS = (signal.SIGINT, signal.SIGTERM)
-"""Before the first of these is forwarded, a heap profile is fetched."""
+"""Signals that end the program: before the first one is forwarded, a heap profile is fetched."""
 
 TICK_S = 0.05
-"""How often to look whether the program has ended and to redraw the age of the newest cycle."""
+"""How often to check whether the program has ended, and to redraw the age of the newest cycle."""
 
 
 @frozen
@@ -68,7 +69,7 @@ class LogInput:
 
 @frozen
 class Watched:
-    """What was read, and how it ended.
+    """The data that was read, and how watching ended.
 
     Attributes:
         live: everything that was read.
@@ -124,7 +125,7 @@ class _ReaderThread:
         self._thread.start()
 
     def follow(self, live: Live, origin: Readable, view: View) -> None:
-        """Reads an input to its end, and says of each piece that it is there."""
+        """Reads an input to its end, and announces each piece."""
 
         def added() -> None:
             view.added()
@@ -138,7 +139,7 @@ class _ReaderThread:
         return not self._thread.is_alive()
 
     def wait(self) -> None:
-        """Waits until there is something new, or for one tick."""
+        """Waits for new data, or for one tick."""
         self.news.wait(TICK_S)
         self.news.clear()
 
@@ -236,7 +237,7 @@ class _SignalForwarder:
             child.signal(number)
 
     def started(self, child: Child) -> None:
-        """Forwards signals to this program from now on, also those that came before."""
+        """Forwards signals to this program from now on, including earlier ones."""
         self._child = child
         for number in self._early:
             child.signal(number)
@@ -274,8 +275,8 @@ def _watch_program(
 def _give_way() -> None:
     """Lowers the priority of this thread and of those that it starts: the program comes first.
 
-    The threads that empty the program's pipes run already, and keep theirs. It happens once in
-    a process, because it cannot be undone.
+    The threads that empty the program's pipes already run, and keep their priority. This happens
+    once per process, because it cannot be undone.
     """
     with suppress(OSError):
         os.nice(_NICE)
@@ -294,7 +295,7 @@ def _watch_child(
             reader.follow(live, child, view)
         except Exception as err:
             reader.error = err
-            # The rest is read and discarded: the program would block if nobody read it.
+            # Reads and discards the rest: otherwise the program would block.
             while child.read(1 << 20):
                 pass
 
@@ -302,7 +303,7 @@ def _watch_child(
     reader = _ReaderThread(read)
     _start(profiles, view)
     is_showing = True
-    # The system reports only once that a program was stopped: it is asked at one place.
+    # The system reports only once that a program was stopped, so only one place asks.
     while (state := child.poll()) != "ended" or not reader.is_done:
         if state == "stopped":
             view.pause()

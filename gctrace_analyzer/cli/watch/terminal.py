@@ -30,8 +30,8 @@ _PARTIAL_LINE_S = 0.3
 """How long the beginning of a line waits for its end before it is printed."""
 
 _TOGETHER_S, _MOST_BYTES = 0.1, 1 << 16
-"""What is written within this time is printed together, unless it is more than this: the lines
-below are drawn again each time."""
+"""Text written within this time is printed together, unless it is larger than this: the lines below
+are redrawn each time."""
 
 
 class BottomLines:
@@ -117,7 +117,7 @@ class BottomLines:
             self._print_waiting()
 
     def flush(self) -> None:
-        """Prints what has waited long enough, also a partial line, such as a prompt."""
+        """Prints text that has waited long enough, including a partial line such as a prompt."""
         with self._lock:
             if self._partial and time.monotonic() - self._partial_at > _PARTIAL_LINE_S:
                 self._waiting += self._partial + b"\n"
@@ -132,9 +132,9 @@ class BottomLines:
             self._printed_at = time.monotonic()
 
     def _erase_wrapped(self) -> None:
-        """Erases what a terminal that became narrower has made of the lines drawn before.
+        """Erases the old lines after the terminal became narrower.
 
-        It may have wrapped them into more rows than Live knows of.
+        The terminal may have wrapped them into more rows than Live knows of.
         """
         width, before = self.width, self._drawn_width
         drawn = (min(length, before) for length in self._lengths)
@@ -167,7 +167,7 @@ def _wraps_again(environment: Mapping[str, str]) -> bool:
 
 
 class _Drawn:
-    """Text that is ready to be drawn, because whatever is printed above it draws it again."""
+    """Text that is ready to be drawn again, because printing above it redraws it."""
 
     def __init__(self, text: Text, console: Console) -> None:
         self._segments = list(text.render(console))

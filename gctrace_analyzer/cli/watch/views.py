@@ -1,4 +1,4 @@
-"""What is shown while a program or log is watched: a dashboard, text lines or JSON lines."""
+"""Views for watching a program or log: a dashboard, text lines or JSON lines."""
 
 from __future__ import annotations
 
@@ -32,14 +32,14 @@ PAUSE_FACTOR = 14
 took, so that it does not take the CPU from the program."""
 
 MOST_PAUSE_S, FIRST_PAUSE_S = 5.0, 0.5
-"""The longest wait, and the one after the first calculation: that one is slow because libraries
-are loaded."""
+"""The longest wait, and the wait after the first calculation, which is slow because libraries are
+loaded."""
 
 REDRAW_FACTOR, MOST_REDRAW_S = 10, 0.2
-"""The same for drawing the newest cycle, which may take this long to appear."""
+"""The same for drawing the newest cycle, and the longest time until it appears."""
 
 MOST_GATHER_S = 0.5
-"""How long lines are collected at most where only intervals are printed."""
+"""How long lines are collected if only intervals are printed."""
 
 AGE_REDRAW_S = 0.5
 """How often the age of the newest cycle is redrawn."""
@@ -126,7 +126,7 @@ class _IntervalLog:
 
 
 class _NewEpisodes:
-    """Finds the episodes that have begun since the last call, also those that are over."""
+    """Finds the episodes that have begun since the last call, including those that are over."""
 
     def __init__(self) -> None:
         self._last_gc = 0
@@ -160,7 +160,7 @@ class _LinesView:
         self._printed_at = self._reported_at = time.monotonic()
         self._cycles = 0
         self.owns_standard_output = False
-        # A line per interval need not be as quick as a dashboard.
+        # A line per interval need not be as fast as a dashboard.
         self.gather_s = max(GATHER_S, min(options.every_s / 20, MOST_GATHER_S))
 
     def added(self) -> None:
@@ -200,7 +200,7 @@ class _LinesView:
             self._report(rows if self._options.kind == "jsonl" else self._ending(rows))
 
     def _ending(self, rows: list[Row]) -> list[Row]:
-        """Returns the last intervals with the end of the program in place of one after it."""
+        """Returns the last intervals, the last one ending with the program."""
         view = self._live.latest(self._options.window_s) if rows else None
         if view is None or view.end_s is None or any(row["process"] for row in rows):
             return rows

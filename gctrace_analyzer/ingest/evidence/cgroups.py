@@ -1,4 +1,4 @@
-"""Finds what the path of a control group names, and reads its memory files that people paste.
+"""Reads what the path of a control group names, and its memory files that people paste.
 
 The files are `memory.max`, `memory.current`, `memory.peak` and `memory.events` of version 2, and
 `memory.limit_in_bytes`, `memory.usage_in_bytes`, `memory.max_usage_in_bytes`, `memory.failcnt` and
@@ -43,7 +43,7 @@ def units(path: str | None) -> list[str]:
 
 
 def container_id(path: str | None) -> str | None:
-    """Returns the container id: 64 hexadecimal digits for docker, containerd and CRI-O."""
+    """Returns the container id: 64 hexadecimal digits in docker, containerd and CRI-O."""
     ids = _CONTAINER.findall(path or "")
     return ids[-1] if ids else None
 
@@ -55,7 +55,7 @@ def pod_uid(path: str | None) -> str | None:
 
 
 def short_name(path: str) -> str:
-    """Returns how to call a control group in a sentence: a path of Kubernetes fills three lines."""
+    """Returns a short name of a control group: a Kubernetes path fills three lines."""
     last = path.rstrip("/").rpartition("/")[2]
     container, uid = container_id(last), pod_uid(path)
     pod = f"pod {uid}"
@@ -65,7 +65,7 @@ def short_name(path: str) -> str:
 
 
 def identity(path: str | None) -> Row:
-    """Returns what the path of a control group names, as columns."""
+    """Returns the names in the path of a control group, as columns."""
     named = {"unit": unit(path), "container_id": container_id(path), "pod_uid": pod_uid(path)}
     return {"cgroup": path, **named}
 
@@ -105,11 +105,11 @@ _OF_STATUS = re.compile(
 _ANY_FILE = re.compile(rf"(?<![\w.])memory\.(?:{'|'.join(_FILES)}|events)\b")
 _PATH_ALONE = re.compile(r"\s*/sys/fs/cgroup/\S{1,500}\s*$")
 _VALUE_ALONE = re.compile(r"^\s*(?P<value>\d{1,20})\s*$")
-"""What loops of `echo` and `cat`, `head` and `tail` print: the file, and its value below it."""
+"""Output of loops of `echo` and `cat`, `head` and `tail`: the file, and its value below it."""
 
 _SEVERAL = re.compile(r"\bcat(?: \S{0,300}memory\.[a-z_.]{1,40}){2,12}")
 _FOLDER = re.compile(r"\bcd (?P<folder>/sys/fs/cgroup/\S{1,300}?)/?(?:;|\s|$)")
-"""A command whose output has the values of several files, in their order, and its folder."""
+"""A command that prints the values of several files in their order, and its folder."""
 
 _EVENT = re.compile(
     r"(?:^|[\s/:])(?P<event>low|high|max|oom|oom_kill|oom_group_kill|oom_kill_disable|under_oom)\s+(?P<n>\d{1,12})\b"
@@ -124,7 +124,7 @@ HINT = (
 
 
 _LEAST_EVENTS = 3
-"""Of the five lines of `memory.events`. A line `max 7` alone may be anything."""
+"""Fewest of the five lines of `memory.events`: a line `max 7` alone may be anything."""
 
 _PATH = re.compile(r"(?P<folder>/\S{0,500}/)memory\.[a-z_]+(?P<local>\.local)?")
 _PARENT = re.compile(r"(?:\.slice|/user@\d+\.service)/$")
@@ -132,7 +132,7 @@ _PARENT = re.compile(r"(?:\.slice|/user@\d+\.service)/$")
 
 @dataclass(slots=True)
 class _Group:
-    """What the files of a control group say; the events are its own if they are `is_local`."""
+    """The content of a control group's files; the events are its own if `is_local`."""
 
     row: Row = field(default_factory=dict)
     events: dict[str, int] = field(default_factory=dict)
@@ -143,8 +143,8 @@ class _Group:
 def read_files(messages: Sequence[Message]) -> list[Row]:
     """Returns a row for each control group whose files the messages show.
 
-    The events of a group count those of all below it, so that of a parent are only returned if
-    none below it has any.
+    The events of a group include those of all groups below it. So the events of a parent are
+    returned only if no group below it has any.
     """
     groups: dict[str, _Group] = {}
     folder, is_local = "", False
@@ -185,7 +185,7 @@ def read_files(messages: Sequence[Message]) -> list[Row]:
 def lines_of(text: str) -> list[tuple[int, str]]:
     """Returns the lines of a text about the files of a control group, with their numbers.
 
-    They are empty where the text names none of the files.
+    The lines are empty if the text names none of the files.
     """
     if not _ANY_FILE.search(text):
         return []
@@ -198,7 +198,7 @@ def lines_of(text: str) -> list[tuple[int, str]]:
 
 
 def _units(messages: Iterable[Message]) -> Iterator[Row]:
-    """Yields the units of systemd that are shown with a limit, or were ended for memory."""
+    """Yields the systemd units with a limit in the text, and those ended for memory."""
     shown: list[tuple[int, dict[str, str | int | None]]] = []
     for message in messages:
         if match := _PROPERTY.match(message.text):
@@ -242,7 +242,7 @@ def _of_unit(unit: Mapping[str, str | int | None]) -> Row:
 
 
 _REACHED = 0.99
-"""Share of MemoryHigh: the kernel keeps the use near it."""
+"""Share of MemoryHigh that counts as reaching it: the kernel keeps the use near it."""
 
 _OF_PROPERTIES = {
     "memory_limit_bytes": "MemoryMax",
@@ -266,7 +266,7 @@ def _rows(groups: dict[str, _Group]) -> Iterator[Row]:
 
 
 _USES = {"line_no", "memory_used_bytes", "memory_now_bytes"}
-"""What alone says nothing of a limit."""
+"""Values that do not show a limit by themselves."""
 
 
 def _of_events(events: dict[str, int], *, is_below: bool) -> Row:
@@ -295,7 +295,7 @@ def joined(groups: list[Row], rows: Rows) -> list[Row]:
 
 
 def of_sacct(about: Message, nearby: Iterable[Message]) -> Row:
-    """Returns what a table of sacct has of a job: the memory it requested, and the most it used."""
+    """Returns what a table of sacct shows of a job: the memory it requested, and its peak use."""
     header, spans, sizes = "", list[tuple[int, int]](), {"ReqMem": 0, "MaxRSS": 0}
     job = about.text.split()[0].partition(".")[0]
     for message in nearby:

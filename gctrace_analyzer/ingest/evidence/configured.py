@@ -31,12 +31,12 @@ _COMMAND = re.compile(
     rf"{PROMPT}(?:[A-Z]\w{{0,40}}=\S{{1,99}} ){{0,5}}GO"
 )
 _ENTRY = re.compile(
-    # In the file of Docker, of Compose, of Kubernetes, of a unit or of variables; of automemlimit
+    # In a file of Docker, Compose, Kubernetes, a unit or variables, or from automemlimit
     r"^[\s>]{0,40}(?:ENV |Environment=)|GOMEMLIMIT is updated|"
     r"\[(?:\w{1,60}=\S{0,200} ){0,40}(?:GOGC|GOMEMLIMIT)=|"
     rf"{_INDENT}[\"'{{]{{0,3}}(?:name[\"']?: ?[\"']?)?{_VARIABLE}[\"'}},]{{0,3}}\s*$"
 )
-"""How a line sets variables, whose names and values sentences have too."""
+"""A line that sets variables: sentences contain such names and values too."""
 
 _OF_VARIABLES = re.compile(_VARIABLE)
 _VALUE = r"^[\s>]{0,40}[\"']?value[\"']?: "
@@ -47,18 +47,19 @@ _GO = (
     rf"[Gg]o[ _]?[Vv]ersion{_IS}(?:go)?)([0-9]\.[0-9]+[.0-9]*)|"
     r"[Gg]o ?([0-9]\.[0-9]+[.0-9]*)[ .(-]+(?:linux|windows|darwin|freebsd)[-/]"
 )
-"""The release of Go that a program prints at its start, `go version`, and people."""
+"""The Go release as programs print it at their start, as `go version` does, and as people write
+it."""
 
 _LIMIT = re.compile(
     r"^(?:[\s>-]{0,40}mem_limit: *[\"']?|(?=\d{7,15} \[\w{1,60}=)|.{0,200}?\b(?:"
     rf"{_RUN} .{{0,500}}?(?:-m|--memory)[ =]|Memory(?:Max|Limit)=)|^\s{{0,40}}(?:-m|--memory)[ =])"
     r"(?P<limit>\d{1,19})(?P<limit_unit>[KkMmGgBb])?"
 )
-"""The limit in the file of Compose, a command of Docker, also in a line of it, or of systemd; and
-what `docker inspect -f '{{.HostConfig.Memory}} {{.Config.Env}}'` prints."""
+"""The limit in a Compose file, in a Docker command or its table, or in a systemd file; and the
+output of `docker inspect -f '{{.HostConfig.Memory}} {{.Config.Env}}'`."""
 
 _LIMITS, _LIMITS_LINES = re.compile(rf"{_INDENT}[Ll]imits:"), 2
-"""How many lines after `limits:` of a manifest of Kubernetes its memory and CPUs stand at most."""
+"""The most lines between `limits:` in a Kubernetes manifest and its memory and CPUs."""
 
 _OF_LIMITS = re.compile(r"\b(memory|cpu): *[\"']?(\d[\w.]{0,20})")
 _LIMIT_BYTES = "memory_limit_bytes"
@@ -84,7 +85,7 @@ _HINT = re.compile(HINT)
 class _Stated(NamedTuple):
     """A setting: its column of `container_states`, its value, and its line.
 
-    That of a command is of what comes after it.
+    A setting in a command applies to what follows it.
     """
 
     column: str
@@ -95,7 +96,7 @@ class _Stated(NamedTuple):
 
 
 _SHOWN = 60
-"""Characters of a line that are quoted."""
+"""Length up to which a line is quoted."""
 
 
 def go_versions(text: str) -> set[str]:
@@ -135,10 +136,10 @@ def _stated(messages: Iterable[Message]) -> Iterator[_Stated]:
 def _usable(
     stated: Iterable[_Stated], first_cycle: int, live_bytes: float
 ) -> tuple[dict[str, _Stated], list[str]]:
-    """Returns the settings that are the program's, and those that may be of another run.
+    """Returns the program's settings, and those that may belong to another run.
 
-    The former have one value, which the live heap does not contradict, and do not stand in a
-    command after the cycles, or after the kill.
+    The program's settings have one value that the live heap does not contradict, and do not come
+    from a command after the cycles or after the kill.
     """
     by_column: dict[str, dict[float | str, _Stated]] = {}
     for setting in stated:
@@ -157,7 +158,7 @@ def _usable(
 
 
 def _killed(rows: Iterable[Row]) -> tuple[str | None, int]:
-    """Returns the only unit, container or program that was killed, if there is one, and where."""
+    """Returns the only killed unit, container or program, if there is one, and where."""
     names = ("unit", "container_id", "comm")
     places = [(next(filter(None, map(row.get, names)), None), row["line_no"]) for row in rows]
     if len({name for name, _ in places}) != 1:
@@ -175,14 +176,14 @@ def add(
 ) -> Iterator[str]:
     """Adds the settings that the input states to the only container in it; yields a note.
 
-    Without one, they are those of the program whose cycles follow, or of the only unit or program
-    that was killed, and the limit is that of the kills of the only program. Where limits differ,
-    it is the one that `docker stats` prints, which may be the host's memory.
+    Without a container, they belong to the program whose cycles follow, or to the only killed unit
+    or program, and the limit belongs to the kills of the only program. If `docker stats`
+    prints sizes, which may be the host's memory, only a limit of the same size counts.
     """
     rows = [*states, *described]
     if len({row.get("name") or row.get("container") or row.get("pod") for row in rows}) > 1:
         return
-    # What the container's own record has is its present setting.
+    # The container's own record shows its present setting.
     known = {name for row in rows for name, value in row.items() if value}
     printed = {row.get("memory_of_host_bytes") for row in rows} - {None}
     first_cycle = next((frame["line_no"][0] for frame in cycles if len(frame)), 0)

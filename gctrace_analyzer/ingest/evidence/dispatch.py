@@ -61,10 +61,10 @@ def read(
 
     Args:
         messages: the messages.
-        described: the containers that documents next to them describe, which have the same words.
-            Why one of them was stopped is added to its row.
+        described: the containers that documents in the same input describe. The reason why one was
+            stopped is added to its row.
         runs_on: whether the process whose records precede a line has more of them after it.
-        cycles: the GC cycles between them.
+        cycles: the GC cycles between the messages.
     """
     every = messages
     messages = [message for message in messages if not words.COMMAND.search(message.text)]
@@ -89,7 +89,7 @@ def read(
         states += pods.read_words(events, {row["line_no"] for row in states})
     kills, ends = rows["oom_kills"], rows["unit_events"]
     shown = kubernetes.shown_by_top(messages, [*described, *states])
-    # What an input states may be of the only one, and of none of several.
+    # A setting in the input may belong to the only container, but to none of several.
     states += shown if len(shown) == 1 else []
     stated = [*configured.add(every, states, described, kills, ends, cycles)]
     states += shown if len(shown) > 1 else []

@@ -39,17 +39,18 @@ HINT = (
 
 
 _LISTED = re.compile(
-    # `docker ps` begins with the id and ends with the name, `docker compose ps` begins with it.
+    # `docker ps` begins with the id and ends with the name; `docker compose ps` begins with the
+    # name.
     r"^(?:(?P<id>(?=[a-f]{0,64}\d)[0-9a-f]{6,64}) .{0,500}?(?:Exited|Restarting) \(137\)"
     r".{0,300} (?P<last>\S{1,200}) {0,9}$"
     r"|(?P<name>[A-Za-z0-9][\w.-]*) .{0,500}?(?:Exited|Restarting) \(137\))"
 )
 _EXITED = re.compile(r"^(?:Container )?(?P<name>[A-Za-z0-9][\w.-]*) exited with code 137\b")
-"""What `docker compose up` prints."""
+"""The message of `docker compose up`."""
 
 
 def inspections(value: dict[str, object]) -> list[Row]:
-    """Returns the row of a container if a value is from `docker inspect`."""
+    """Returns the row of a container if a value comes from `docker inspect`."""
     is_state = "OOMKilled" in value and "ExitCode" in value
     return [inspected(value)] if is_state or isinstance(value.get("State"), dict) else []
 
@@ -82,7 +83,7 @@ def inspected(value: dict[str, Any]) -> Row:
         **go_settings(environment),
     }
     if host.get("OomKillDisable") and row["oom_killed"]:
-        # Docker sets the flag when the limit is reached, and nothing is killed then.
+        # Docker sets the flag when the limit is reached, even if nothing is killed then.
         row |= {"oom_killed": None, "event": WAITS}
     return with_signal(row)
 
@@ -95,7 +96,7 @@ def _cpus(host: Mapping[str, Any]) -> float | None:
 
 
 def go_settings(environment: Mapping[str, str]) -> Row:
-    """Returns the settings that the Go runtime takes from environment variables."""
+    """Returns the settings that environment variables give to the Go runtime."""
     row: Row = {}
     for name in ("GOGC", "GODEBUG"):
         if name in environment:
@@ -117,18 +118,18 @@ def with_signal(row: Row) -> Row:
 
 
 def got_sigkill(row: Mapping[str, Any]) -> bool:
-    """Returns whether a container ended by SIGKILL, by its exit code or without any.
+    """Returns whether a container ended by SIGKILL, judging by its exit code if it has one.
 
-    An event `kill` is the signal alone, after which a container may live on.
+    An event `kill` only means the signal; the container may live on.
     """
     code, by_signal = row.get("exit_code"), row.get("signal") == "KILL" and not row.get("event")
     return code == SIGKILL_CODE or (code is None and by_signal)
 
 
 def is_event(value: dict[str, object]) -> bool:
-    """Returns whether a value is from `docker events --format '{{json .}}'`, or Docker's API."""
+    """Returns whether a value comes from `docker events --format '{{json .}}'` or Docker's API."""
     action = value.get("Action") or value.get("status")
-    # Up to Docker 1.9 only containers had events, and these the name of their image.
+    # Up to Docker 1.9 only containers had events, with the name of their image.
     kind = value.get("Type", "container" if {"from", "id"} <= value.keys() else None)
     return kind == "container" and str(action) in _EVENTS
 
@@ -148,7 +149,7 @@ def events(value: dict[str, Any]) -> list[Row]:
 
 
 def _event(action: str, container_id: str | None, attributes: Mapping[str, str]) -> Row:
-    # Podman names both otherwise.
+    # Podman uses other names for both.
     code = attributes.get("exitCode") or attributes.get("containerExitCode")
     ran = attributes.get("execDuration")
     row: Row = {
@@ -178,9 +179,9 @@ def _from_json(value: dict[str, object]) -> Row:
 
 
 def mark_limits(states: Iterable[Row]) -> None:
-    """Names as a limit what `docker stats` prints of one container below that of another one.
+    """Marks as a limit the memory of a container in `docker stats` that is less than another's.
 
-    Of containers without a limit it prints the memory of the host, which is the same for all.
+    For containers without a limit, it prints the memory of the host, which is the same for all.
     """
     name = "memory_of_host_bytes"
     known = [row for row in states if row.get(name)]

@@ -28,7 +28,7 @@ _BLANK = re.compile(r"[\s,]*")
 _REST_OF_CUT = re.compile(r"\"[^\"]*+|[\s.…]*+")
 
 _NESTED = 8
-"""How deep Ansible nests what a task returned: plays, tasks, hosts, results."""
+"""Depth of Ansible's nesting around the result of a task: plays, tasks, hosts, results."""
 
 
 @dataclass(slots=True)
@@ -39,7 +39,7 @@ class Values:
         rows: rows by table.
         records: log records as lines of JSON.
         cut: values that are incomplete or of unexpected types: line, reason and text.
-        kinds: the name of each format that was recognised, once per row or value.
+        kinds: the recognised formats, one name per row or value.
         expvar: documents of expvar, with their lines.
     """
 
@@ -74,7 +74,7 @@ def read(text: str, name: str) -> Values:
             + text[begin:].rstrip().rstrip(",")
             + "}" * (1 + max(0, text.count("{") - text.count("}")))
         )
-        # Removes a comma before a closing brace, which is left when something was cut out.
+        # Removes a comma before a closing brace, which remains when something was cut out.
         text = re.sub(r",(\s*[}\]])", r"\1", text)
     _add_values(_values_of(text, name, values), values)
     return values
@@ -112,7 +112,7 @@ def _add_values(numbered: Iterable[tuple[int, Any]], values: Values) -> None:
 
 
 def _values_of(text: str, name: str, values: Values) -> Iterator[tuple[int, Any]]:
-    """Yields each value with its line number; the items of an array one by one."""
+    """Yields each value with its line number; an array yields its items."""
     at, end, has_value = _skip(text, 0), len(text), False
     line_no, counted = 1, 0
     in_array = False
@@ -157,14 +157,14 @@ def _add_value(value: Any, line_no: int, values: Values) -> None:
         for item in value:
             _add_value(item, line_no, values)
     elif isinstance(value, str):
-        # A list of lines, as of a shell's output in JSON, or of a recorded terminal.
+        # A list of lines, from a shell's output in JSON or a recorded terminal.
         values.records += [(line_no, line) for line in value.splitlines()]
     elif isinstance(value, dict):
         _add_object(_watched(value), line_no, values)
 
 
 def _add_object(value: dict[str, object], line_no: int, values: Values) -> None:
-    """Adds what the first reader makes of an object that makes anything of it."""
+    """Adds the result of the first reader that understands an object."""
     messages = list(_pod_messages(value))
     values.kinds += ["kubectl get pods -o json"] * len(messages)
     values.add_records(messages, line_no)
@@ -190,7 +190,7 @@ def _add_object(value: dict[str, object], line_no: int, values: Values) -> None:
 
 
 def _watched(value: dict[str, object]) -> dict[str, object]:
-    """Returns the object that a watch of the Kubernetes API or an event router reports."""
+    """Returns the object in a report of a Kubernetes watch or an event router."""
     if "involvedObject" in (event := _object(value.get("event"))):
         return {"kind": "Event", **event}
     watched = _object(value.get("object"))
@@ -198,7 +198,7 @@ def _watched(value: dict[str, object]) -> dict[str, object]:
 
 
 _ENTRIES = ("data", "logs", "entries")
-"""Where answers of Datadog, ClickHouse and others have the entries of a log."""
+"""Members with the entries of a log in answers of Datadog, ClickHouse and others."""
 
 _MESSAGES = {"msg", "message", "log"}
 
@@ -210,7 +210,7 @@ def _entries(value: dict[str, object]) -> Iterator[dict[str, object]]:
 
 
 def _add_payload(text: str, line_no: int, values: Values) -> None:
-    """Adds what was encoded in a value: an entry in JSON, or lines of a log."""
+    """Adds the decoded content of a value: an entry in JSON, or lines of a log."""
     try:
         inner = json_values.loads(text)
     except ValueError:
@@ -224,7 +224,7 @@ def _add_payload(text: str, line_no: int, values: Values) -> None:
 def _pods(value: dict[str, object]) -> list[Row]:
     """Returns the containers of a pod, a list of pods, or the part of one that kubectl printed.
 
-    That may be the status of a container, or its last state alone.
+    The part may be the status of a container, or only its last state.
     """
     if _are_pods(value) or "containerStatuses" in _object(value.get("status")):
         return kubernetes.pods(value)
@@ -237,8 +237,8 @@ def _pods(value: dict[str, object]) -> list[Row]:
 def _ended_inside(value: Any, name: str | None = None, depth: int = _NESTED) -> Iterator[Row]:
     """Yields the containers inside an object that have ended, and perhaps run again.
 
-    Such as the steps of a Tekton TaskRun, and the tasks of a Nomad allocation, whose events say
-    what its driver says.
+    Examples are the steps of a Tekton TaskRun, and the tasks of a Nomad allocation, whose events
+    repeat its driver.
     """
     for item in objects(value if isinstance(value, list) else [value]) if depth else ():
         own = next((str(item[key]) for key in ("name", "container") if item.get(key)), name)
@@ -267,7 +267,7 @@ def _are_pods(value: dict[str, object]) -> bool:
 
 
 def _pod_messages(value: dict[str, object]) -> Iterator[dict[str, object]]:
-    """Yields why pods ended as records: if one was evicted, it may have no containers left."""
+    """Yields why pods ended, as records: an evicted pod may have no containers left."""
     for pod in objects(value.get("items", [value])) if _are_pods(value) else []:
         if message := _object(pod.get("status")).get("message"):
             names = _object(pod.get("metadata"))
@@ -305,7 +305,7 @@ def _kubernetes_event(item: dict[str, object]) -> dict[str, object]:
 
 def _cloudwatch_events(value: dict[str, object]) -> list[dict[str, object]]:
     events = objects(value.get("events")) or objects(value.get("logEvents"))
-    # A subscription names the stream once for all events.
+    # A subscription names the stream once for all its events.
     stream = {"logStreamName": value["logStream"]} if "logStream" in value else {}
     records = [stream | event for event in events if "message" in event]
     return sorted(records, key=lambda event: numbers.real(event.get("timestamp")) or 0)
@@ -372,7 +372,7 @@ def _attributes(value: dict[str, object]) -> dict[str, object]:
 
 
 def _of_tables(value: dict[str, object]) -> Iterator[dict[str, object]]:
-    """Yields the rows of the tables that Azure Monitor and Elasticsearch answer a query with."""
+    """Yields the rows of tables in query answers of Azure Monitor and Elasticsearch."""
     for table in objects(value.get("tables")) or [value]:
         names = [str(column.get("name")) for column in objects(table.get("columns"))]
         for row in array(table.get("rows")) or array(table.get("values")):
@@ -400,7 +400,7 @@ def _query_rows(value: dict[str, object]) -> list[dict[str, object]]:
 
 
 def _once(value: Any, depth: int = _NESTED) -> Any:
-    """Returns a value without the lists of lines next to the same lines as text."""
+    """Returns a value without lists of lines that repeat a text next to them."""
     if isinstance(value, list) and depth:
         return [_once(item, depth - 1) for item in value]
     if not isinstance(value, dict) or not depth:
@@ -415,7 +415,7 @@ def _once(value: Any, depth: int = _NESTED) -> Any:
 def _entry(value: dict[str, object]) -> dict[str, object]:
     """Returns a log entry; a message in Google Cloud's `jsonPayload` is moved out of it.
 
-    Ansible prints what a command wrote twice: as text, and as a list of lines.
+    Ansible prints the output of a command twice: as text, and as a list of lines.
     """
     value = _once(value)
     payload = value.get("jsonPayload")
@@ -448,7 +448,7 @@ _ROWS: tuple[tuple[str, str, Callable[[dict[str, object]], Iterable[Row]]], ...]
     ),
     ("docker events", "container_states", docker.events),
 )
-"""What makes rows of an object: the name of its format, the table, and the reader."""
+"""Readers that make rows of an object: the name of its format, the table, and the reader."""
 
 _RECORDS: dict[str, Callable[[dict[str, object]], Iterable[dict[str, object]]]] = {
     "kubectl get events -o json": _kubernetes_events,
@@ -462,4 +462,4 @@ _RECORDS: dict[str, Callable[[dict[str, object]], Iterable[dict[str, object]]]] 
     "Loki push": lambda value: _streams(value.get("streams")),
     "": _entries,
 }
-"""What makes log records of an object, by the name of its format."""
+"""Readers that make log records of an object, by the name of its format."""

@@ -92,9 +92,9 @@ _MEMORY = "MEMORY(bytes)"
 
 
 def shown_by_top(messages: Iterable[Message], known: Sequence[Row]) -> list[Row]:
-    """Returns the nodes, pods and containers of `kubectl top`, with the memory that they use.
+    """Returns the nodes, pods and containers of `kubectl top`, with the memory they use.
 
-    What is known of the same container from elsewhere has it instead.
+    If another source describes the same container, its row gets the memory instead.
     """
     names: list[str] = []
     rows: list[Row] = []
@@ -123,7 +123,7 @@ def shown_by_top(messages: Iterable[Message], known: Sequence[Row]) -> list[Row]
 
 
 def _is_moved(row: Row, known: Iterable[Row]) -> bool:
-    """Returns whether the row of one other container has the memory that it uses from here on."""
+    """Returns whether the row of one other container takes over the memory use."""
     same = [
         other
         for other in known
@@ -148,7 +148,7 @@ def shown_by_metrics(value: Row) -> Iterator[Row]:
 
 
 def join_shown(inputs: Iterable[list[Row]]) -> None:
-    """Joins what `kubectl top` shows in one input with the containers that others describe."""
+    """Joins the output of `kubectl top` in one input with the containers that others describe."""
     every = [states for states in inputs if states]
     for states in every if len(every) > 1 else ():
         known = [row for other in every if other is not states for row in other]
@@ -180,7 +180,7 @@ def pods(value: dict[str, Any]) -> list[Row]:
             "name": state.get("name"),
             "container_id": (state.get("containerID") or "").rpartition("/")[2] or None,
             "restart_count": state.get("restartCount"),
-            # The API server has every limit of a container in it, those by default too.
+            # The API server's answer has every limit of a container, including defaults.
             **_resources(
                 described.get("resources") or {},
                 is_whole="resources" in described and not spec.get("resources"),
@@ -203,7 +203,7 @@ _DISRUPTIONS = {
     "DeletionByPodGC": "its pod was deleted, as its node was gone or out of service",
     "TerminationByKubelet": "the kubelet ended its pod for a reason other than memory",
 }
-"""Why a pod was ended, by the reason of its condition DisruptionTarget."""
+"""Reasons why a pod was ended, by the reason of its condition DisruptionTarget."""
 
 
 def _disruption(conditions: list[Row]) -> str | None:
@@ -220,7 +220,7 @@ def _disruption(conditions: list[Row]) -> str | None:
 
 
 def inspections(value: dict[str, object]) -> list[Row]:
-    """Returns the row of a container from `crictl inspect`; nothing for other values."""
+    """Returns the row of a container from `crictl inspect`; None for other values."""
     status = value.get("status")
     if not isinstance(status, dict) or not str(status.get("state")).startswith("CONTAINER_"):
         return []
@@ -264,7 +264,7 @@ def _environment(described: dict[str, Any]) -> dict[str, str]:
 
 
 def _resources(resources: dict[str, Any], *, is_whole: bool = False) -> Row:
-    """Returns limits and requests; a memory limit of 0 is none, if all limits are in the input."""
+    """Returns limits and requests; a memory limit of 0 means none if all limits are known."""
     limits, requests = resources.get("limits") or {}, resources.get("requests") or {}
     memory, request = (
         quantity(str(limits.get("memory", ""))),
@@ -302,7 +302,7 @@ def _killed(reason: str | None, message: str | None) -> Row:
 
 
 _KEY = re.compile(
-    # The value includes blanks at its end: excluding them takes the square of their number.
+    # The value includes blanks at its end: a pattern that excludes them takes quadratic time.
     r"^(?P<indent>[ \t]*+)(?P<key>[A-Za-z][\w .()/-]*+):(?:\s+(?P<value>.*))?$"
 )
 _LOW = "The node was low on resource"
@@ -314,7 +314,7 @@ _OF_SECTION = {
     "limits": _OF_LIMITS,
     "requests": _OF_LIMITS,
 }
-"""What belongs to a section even if its indentation was lost."""
+"""Lines that belong to a section even without their indentation."""
 
 
 def describe(lines: list[str]) -> tuple[list[Row], list[tuple[int, str]]]:
@@ -352,7 +352,7 @@ class _Described:
 
     def line(self, text: str, line_no: int) -> None:
         if not (match := _KEY.match(text)):
-            # Fields follow the name of a container at once; other words end with a colon, too.
+            # Fields directly follow the name of a container; other words end with a colon, too.
             if self.is_only_named and not text.strip():
                 self.in_containers, self.fields, self.is_only_named = False, {}, False
             return
@@ -368,7 +368,7 @@ class _Described:
             self.flush()
             self.in_containers, self.name_indent = True, None
         elif is_part and not value and lower not in _NAMED:
-            # The part of one container that somebody copied, from its name on.
+            # The part about one container that someone copied, starting with its name.
             self.is_only_named = True
             self.in_containers, self.name_indent = True, indent
             self.fields = {"container": key, "line_no": str(line_no)}
@@ -391,7 +391,7 @@ class _Described:
             self.field(indent, lower, key, value, line_no)
 
     def without_limits(self, qos: str) -> None:
-        """Says of the containers of a pod that they have no limit, as its QoS class shows."""
+        """Notes that the containers of a pod have no limit, as its QoS class shows."""
         if qos == "BestEffort":
             self.flush()
             self.in_containers = False

@@ -14,47 +14,47 @@ if TYPE_CHECKING:
     from datetime import datetime
 
 Rows: TypeAlias = "dict[str, list[Row]]"
-"""Rows by table; a column that a row does not have is null."""
+"""Rows by table; a column that a row lacks is null."""
 
 AT_LIMIT = "at limit"
-"""The event of a container or job of which only is known that it reached its memory limit."""
+"""The event of a container or job that is only known to have reached its memory limit."""
 
 WAITS = "waits"
 """The event of a container at its memory limit whose OOM killer is off: its processes wait."""
 
 ASKED = "asked"
-"""The reason of a kill by SIGTERM of which no line shows that the program ended."""
+"""The reason of a kill by SIGTERM if no line shows that the program ended."""
 
 NOT_ENDED = "not_ended"
-"""The reason of a kill that was tried: the program had not ended ten seconds after SIGTERM."""
+"""The reason of an attempted kill: the program had not ended ten seconds after SIGTERM."""
 
 ENDED = "ended"
-"""The reason of a kill by SIGTERM after which the program ended by itself."""
+"""The reason of a kill by SIGTERM if the program then ended by itself."""
 
 OWN_CODE = "exit status 137"
-"""What AWS Lambda prints of a runtime that ended by itself, as a shell does after a child."""
+"""AWS Lambda prints this for a runtime that ended by itself, as a shell does after a child."""
 
 SLOWED = "slowed"
 """The event of a unit that uses all of its MemoryHigh, which is below its limit."""
 
 BELOW = "oom below"
-"""The event of a control group in which, or in a group below which, a process was killed."""
+"""The event of a control group if a process in it, or in a group below it, was killed."""
 
 STATED = "stated"
-"""The event of a container of which an input states settings, and nothing has happened."""
+"""The event of a container if the input only states its settings."""
 
 IMPOSSIBLE_SIZE, UNUSABLE_ADDRESS = "impossible size", "unusable address"
 LOCKED_MEMORY, AT_START, METADATA = "locked memory", "at start", "metadata"
 """Kinds of `runtime_fatal`."""
 
 TOOLCHAIN = ("compile", "link")
-"""The programs of the Go toolchain that need most memory. Others have such names, too."""
+"""The programs of the Go toolchain that need most memory. Other programs may have these names."""
 
 LARGEST_STEP_MIB = 64
-"""By how much the heap grows at a time, unless one allocation is larger (heapArenaBytes)."""
+"""MiB by which the heap grows at a time, unless one allocation is larger (heapArenaBytes)."""
 
 KILLED_AT_START = "container init was OOM-killed"
-"""What runc says if the limit is too low to start a container: no program has run."""
+"""Message of runc if the limit is too low to start a container: no program has run."""
 
 
 _WRITER = ("pod", "namespace", "container", "container_id")
@@ -63,8 +63,8 @@ _WRITER = ("pod", "namespace", "container", "container_id")
 class Message(NamedTuple):
     """A message and the metadata of its prefix; `native` is JSON of journald's own fields.
 
-    `local_s` is the time of a message whose `logged_at` is unknown because its time zone is: the
-    distances between such times are known. `printed_at` is that time as it is printed.
+    If the time zone is unknown, `logged_at` is null and `local_s` has the local time: distances
+    between such times are known. `printed_at` is that time as printed.
     """
 
     line_no: int
@@ -97,19 +97,20 @@ class Message(NamedTuple):
     def about(self, named: Mapping[str, object] | None = None) -> Row:
         """Returns the line and time, and which pod and container it is about, where known.
 
-        It is about what it names, if it does (`named`), and else about what printed it.
+        A message is about the container that it names (`named`), or else about the one that printed
+        it.
         """
         is_named = any((named or {}).get(name) for name in ("name", *_WRITER))
         names = ("line_no", "logged_at", "printed_at", *(() if is_named else _WRITER))
         return given({name: getattr(self, name) for name in names})
 
     def identity(self) -> Row:
-        """Returns `place`, and which process wrote the line."""
+        """Returns `place`, and the process that wrote the line."""
         return self.place() | {name: getattr(self, name) for name in IDENTITY}
 
 
 def given(row: Mapping[str, object]) -> Row:
-    """Returns the columns of a row that are not null."""
+    """Returns the non-null columns of a row."""
     return {name: value for name, value in row.items() if value is not None}
 
 
@@ -138,16 +139,16 @@ def columns(match: re.Match[str]) -> Row:
 
 
 def size_bytes(parts: Mapping[str, str | None], name: str) -> int | None:
-    """Returns a size that a platform prints: its MB and GB are binary."""
+    """Returns a size that a platform prints; MB and GB are binary."""
     if (number := numbers.real(parts.get(name))) is None:
         return None
-    # Bytes have the unit B or none, and every other one begins with its letter.
+    # The unit of bytes is B or missing, and every other unit begins with its letter.
     letter = (parts[f"{name}_unit"] or "").upper()[:1]
     return numbers.whole(number, 1024 ** max("BKMGTPE".find(letter), 0))
 
 
 def after_asked(text: str, reason: str | None) -> str | None:
-    """Returns the reason of a kill after one more line about a program that was asked to end."""
+    """Returns the reason of a kill after one more line about a program asked to end."""
     if "Timer expired" in text:
         return NOT_ENDED
     return ENDED if "exited after" in text and reason in (ASKED, ENDED) else None

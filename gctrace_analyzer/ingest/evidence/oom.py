@@ -77,8 +77,7 @@ class _Reader:
         for row in chain.from_iterable(self.listed.values()):
             size = numbers.whole(row.get("rss_pages"), oom_lines.PAGE)
             self.rows["oom_tasks"].append(row | {"rss_bytes": size})
-        # Most kills that others report are also in the kernel's messages, and only the
-        # others are added.
+        # Most kills in other reports are also in the kernel's messages; only the rest are added.
         known = {(kill["pid"], kill["comm"]) for kill in self.rows["oom_kills"]}
         self.rows["oom_kills"] += [
             kill for kill in self.by_others if (kill["pid"], kill["comm"]) not in known
@@ -120,7 +119,7 @@ class _Reader:
             self.task(row, about)
 
     def handles(self, text: str) -> tuple[_Handler, re.Match[str]] | None:
-        """Returns what reads a line, and its match."""
+        """Returns the reader of a line, and its match."""
         for pattern, handle in self.handlers:
             if match := pattern.search(text):
                 return handle, match
@@ -212,8 +211,7 @@ class _Reader:
         }
         for other in self.by_pid.get(row["pid"], []):
             if _is_same(row, other):
-                # The line of a kill is repeated by kills of a whole cgroup, and by the node
-                # problem detector.
+                # Kills of a whole cgroup, and the node problem detector, repeat the line of a kill.
                 other |= {name: row[name] for name in row if other.get(name) is None}
                 if incident.group:
                     other["oom_group"] = True
@@ -236,12 +234,12 @@ class _Reader:
             facts.setdefault("scope", scope)
 
     def usage(self, match: re.Match[str], about: Row) -> None:
-        # Without a limit the kernel prints PAGE_COUNTER_MAX, which is no possible number.
+        # Without a limit the kernel prints PAGE_COUNTER_MAX, which is too large to be accepted.
         row, known = columns(match), self.open.get(about["host"])
         if match["what"] == "memory":
             self.at("usage", about).facts.update(row)
         elif match["what"] == "memory+swap" and known and not known.facts.get("failcnt"):
-            # Version 1 counts apart how often the limit of both together was hit.
+            # Version 1 counts separately how often the limit of both together was reached.
             known.facts["failcnt"] = row["failcnt"]
         elif match["what"] == "kmem" and known:
             known.facts["group_kernel_bytes"] = row["usage_bytes"]
@@ -261,12 +259,12 @@ class _Reader:
     def stats(self, match: re.Match[str], about: Row) -> None:
         facts = self.at("stats", about).facts
         facts.setdefault("oom_memcg", match["oom_memcg"])
-        # What follows has no time and host of its own.
+        # The lines that follow have no time and host of their own.
         self.counted = facts
         self.count(match.string[match.end() :], facts)
 
     def count(self, text: str, facts: Row) -> None:
-        """Adds what the group has of each kind of memory to the facts of an incident."""
+        """Adds the group's memory of each kind to the facts of an incident."""
         for match in oom_lines.COUNTED.finditer(text):
             kind = oom_lines.IN_GROUP.get(match["name"], match["name"])
             size = numbers.whole(match["bytes"]) or numbers.whole(match["kb"], 1024) or 0
@@ -320,8 +318,8 @@ class _Reader:
 
 
 _LONGEST_S = 60.0
-"""A run of the OOM killer is printed in at most this time, thousands of tasks on a serial console
-included."""
+"""Seconds. The kernel prints one run of the OOM killer within this time, even thousands of tasks on
+a serial console."""
 
 _BEFORE = {
     "invoked": {"invoked", "killed", "announced", "context", "usage", "task in", "no kill"},
@@ -334,7 +332,7 @@ _BEFORE = {
     "no kill": {"killed", "announced", "no kill"},
     "group": {"no kill"},
 }
-"""For each step: if the open incident already has one of these steps, a new one begins."""
+"""For each step, the steps that start a new incident if the open one already has them."""
 
 
 def read(messages: Iterable[Message]) -> Rows:
@@ -343,13 +341,13 @@ def read(messages: Iterable[Message]) -> Rows:
 
 
 def _is_apart(facts: Row, about: Row) -> bool:
-    """Returns whether a line is of another time than the incident, as where the newest is first."""
+    """Returns whether a line has another time than the incident, as in a reversed log."""
     began, now = facts["monotonic_s"], about["monotonic_s"]
     return began is not None and now is not None and abs(now - began) > _LONGEST_S
 
 
 def _is_same(row: Row, other: Row) -> bool:
-    """Returns whether two lines are of one kill; a line that was cut has no sizes."""
+    """Returns whether two lines are about one kill; a truncated line has no sizes."""
     sizes = ("total_vm_bytes", "anon_rss_bytes")
     differ = any(
         row[size] != other[size]
@@ -361,7 +359,7 @@ def _is_same(row: Row, other: Row) -> bool:
 
 
 def _add_derived(kill: Row) -> None:
-    """Adds what follows from several facts of a kill."""
+    """Adds the columns of a kill that follow from several facts."""
     kill_scope, constraint = kill.get("scope"), kill.get("constraint")
     if kill_scope in (None, "global") and kill.get("oom_memcg"):
         kill_scope = "memcg"

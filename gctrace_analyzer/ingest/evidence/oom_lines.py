@@ -62,22 +62,22 @@ TRACE = re.compile(
     r"(?P<global>__alloc_pages_(?:slowpath|may_oom)))(?:\.\w{1,20}){0,3}"
     r"(?:\+0x| from )"
 )
-"""Functions of the kernel in its call trace: those that charge a memory cgroup say that its limit
-was reached, `__alloc_pages_…` that the host had no free page. "? " marks what may be left over."""
+"""Kernel functions in its call trace. Those that charge a memory cgroup show that its limit was
+reached; `__alloc_pages_…` shows that the host had no free page. "? " marks possible leftovers."""
 STATS = re.compile(
     r"(?:Memory cgroup stats for |constraint=CONSTRAINT_MEMCG, oom_memcg=)"
     r"(?P<oom_memcg>/[^\s:]{0,1000})"
 )
-"""The group whose limit was reached comes first, then those below it."""
+"""The group whose limit was reached comes first, then the groups below it."""
 COUNTED = re.compile(
     r"(?:^|[\s:]|#012)(?P<name>anon|rss|file|cache|shmem|kernel|dirty|file_dirty)"
     r"(?: (?P<bytes>\d{1,20})(?=\s*$|#012)|:(?P<kb>\d{1,20})KB)",
     re.MULTILINE,
 )
-"""What a group has, below that line (`memory.stat`; rsyslog prints #012 for a new line) or on it,
-up to Linux 5.1, where each group below the first has its own line."""
+"""The memory of a group, below that line (`memory.stat`; rsyslog prints #012 for a new line) or on
+it, up to Linux 5.1, where each group below the first has its own line."""
 IN_GROUP = {"rss": "anon", "cache": "file", "file_dirty": "dirty"}
-"""What control groups call otherwise, most of them those of version 1."""
+"""Other names of the same memory in control groups, most of them from version 1."""
 USAGE = re.compile(
     r"(?P<what>memory\+swap|memory|swap|kmem): usage (?P<usage_kb>\d+)kB, "
     r"limit (?P<limit_kb>\d+)kB, failcnt (?P<failcnt>\d+)"
@@ -86,7 +86,7 @@ OF_HOST = re.compile(
     r"(?:^|[\]:] )\s?(?:(?P<pages>\d{1,15}) pages RAM|"
     r"(?P<name>Free|Total) swap {1,2}= ?(?P<kb>\d{1,15})kB)"
 )
-"""What the host has, as the kernel prints it where no control group was at its limit."""
+"""The memory of the host, as the kernel prints it if no control group was at its limit."""
 CPU = re.compile(
     r"(?:CPU: \d+ (?:UID: \d+ )?PID|Pid): (?P<invoker_pid>\d+),? [Cc]omm: .{0,64}?(?:Not tainted |"
     r"Tainted: [^\d]{1,64}+(?<= ))(?P<kernel_release>\d+\.\d+\S*)"
@@ -103,7 +103,7 @@ NO_KILL = re.compile(
 )
 _SIZE = re.compile(
     r"(?P<key>total-vm|(?:anon|file|shmem)-rss|pgtables|oom_score_adj|UID):? "
-    # The kernel prints kB; whoever reports the kill may have written MB or GB.
+    # The kernel prints kB; other reporters of the kill may have written MB or GB.
     r"?(?P<value>-?\d+(?:\.\d{1,3})?)(?:(?P<value_unit>[kMG])B)?(?![\d.]*[A-Za-z])"
 )
 _KEYS = {
@@ -121,10 +121,10 @@ WRAPPED = re.compile(
     r"(?:total-vm|(?:anon-|file-|shmem-)?rss|UID|pgtables|oom_score_adj):|"
     r"(?:oom-kill:|global_oom,|(?:nodemask|cpuset|mems_allowed|oom_memcg|task_memcg|task)=))"
 )
-"""How the rest of a line about a kill begins that was wrapped, as in a mail."""
+"""Beginning of the rest of a line about a kill that was wrapped, as in a mail."""
 
 WRAPS = re.compile(r"ut of memory|[Kk]ill(?:ed)? process|oom-kill:")
-"""The beginning of what is long enough to be wrapped."""
+"""Beginning of lines long enough to be wrapped."""
 REPORTS = {
     "kubelet": re.compile(
         r"(?:System|Cgroup) OOM encountered, victim process: (?P<comm>.{0,64}), pid: (?P<pid>\d+)"
@@ -134,12 +134,12 @@ REPORTS = {
         r"oom_kill_process called on (?P<comm>.{0,64}?) \(pid: (?P<pid>\d+)\)"
     ),
 }
-"""The kernel's kills, without sizes, as others print them: oomkill is of bcc and bpftrace."""
+"""The kernel's kills without sizes, as others print them; oomkill is a tool of bcc and bpftrace."""
 KUBELET_ALONE = re.compile(
     r"System OOM encountered(?!,)|"
     r"Created an OOM event in contain(?:er \\{0,2}\"(?P<group>/[^\"\\]{1,300}))?"
 )
-"""What the kubelet says of a kill that it reads in the kernel's log, without the victim."""
+"""The kubelet's message about a kill in the kernel's log, without the victim."""
 NOTHING_KILLABLE = ("no killable processes", "deadlocked on memory")
 CONSTRAINED = {"CONSTRAINT_CPUSET": "cpuset", "CONSTRAINT_MEMORY_POLICY": "mempolicy"}
 OLD_TABLE = ["uid", "tgid", "total_vm", "rss", "cpu", "oom_adj", "oom_score_adj", "name"]
@@ -156,7 +156,7 @@ IN_PAGES = {"total_vm", "rss", "rss_anon", "rss_file", "rss_shmem", "swapents"}
 
 
 def scope(message: str | None) -> str | None:
-    """Returns which memory ran out, from the wording of the kill."""
+    """Returns which memory ran out, by the wording of the kill."""
     text = (message or "").lower()
     if "cgroup" in text:
         return "memcg"
@@ -174,7 +174,7 @@ def sizes(text: str) -> Row:
 
 
 def width(cells: list[str]) -> int:
-    """Returns the number of columns of a row without a header: numbers, then a name."""
+    """Returns the number of columns in a row without a header: numbers, then a name."""
     numbers = next(
         (i for i, cell in enumerate(cells) if not re.fullmatch(r"-?\d+", cell)), len(cells)
     )

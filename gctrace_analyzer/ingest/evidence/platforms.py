@@ -1,7 +1,6 @@
 """Reads how platforms, batch systems and low-memory killers report a kill.
 
-What they print, and what it proves, are the rows of `wordings.py`; here each line becomes the row
-of a kill, a container or a job. Heroku's dynos and AWS's functions and tasks have their own.
+`wordings.py` lists what they print, and what it proves. Here each line becomes a row.
 """
 
 from __future__ import annotations
@@ -56,10 +55,10 @@ _KILLED = re.compile(
 )
 _EXIT_CODE = re.compile(r"(?i)\bexit ?code\\*\"?\s{0,9}[:=]?\s{0,9}\\*\"?(?P<code>\d{1,3})\b")
 _NEAR_SIZE = 0.9
-"""Share of a function's memory. A function that another run of used less was not killed for it."""
+"""Share of a function's memory. If another run used less, memory was not the cause."""
 
 _NEAR_LINES = 8
-"""Lines within which all statements about one end are."""
+"""Lines that may lie between all statements about one end."""
 
 _ERROR_CHARS = 200
 
@@ -69,7 +68,7 @@ def read(messages: Sequence[Message], stops: Stops) -> Rows:
 
     Args:
         messages: the messages.
-        stops: what they say about other ends (`stops_of`).
+        stops: the other ends in the messages (`stops_of`).
     """
     return {
         "oom_kills": list(_kills(messages)),
@@ -81,7 +80,7 @@ def read(messages: Sequence[Message], stops: Stops) -> Rows:
 
 
 def _kills(messages: Iterable[Message]) -> Iterator[Row]:
-    """Yields the processes that a killer ended; all signals to one are the same kill."""
+    """Yields the processes that a killer ended; all signals to one process are the same kill."""
     ended: set[tuple[object, ...]] = set()
     known: dict[str, tuple[int, Row]] = {}
     last: Row = {}
@@ -115,12 +114,12 @@ def _kills(messages: Iterable[Message]) -> Iterator[Row]:
 
 @dataclass(slots=True)
 class _Reports:
-    """The rows of platforms, each death once however many of their lines are about it.
+    """The rows of platforms: one per death, even if many lines are about it.
 
     Attributes:
         rows: the rows, in the order of the log.
-        by_number: the row of each job, and of each container, of which lines name the number.
-        last: the last row of each platform, with its line and the wordings that it is of.
+        by_number: the row of each job or container whose number is on its lines.
+        last: the last row of each platform, with its line and wordings.
     """
 
     rows: list[Row] = field(default_factory=list)
@@ -128,9 +127,9 @@ class _Reports:
     last: dict[str, tuple[int, Row, set[wordings.Wording]]] = field(default_factory=dict)
 
     def add(self, wording: wordings.Wording, row: Row, nearby: Row) -> None:
-        """Adds a row, or its facts to that of another line about the same death.
+        """Adds a row, or its facts to the row of another line about the same death.
 
-        A name on a line nearby may be that of several deaths.
+        The name on a nearby line may belong to several deaths.
         """
         line_no, who = row["line_no"], wording.who
         name = row.get("container_id") or row.get("name")
@@ -140,7 +139,7 @@ class _Reports:
         same = self.by_number.get(of_name) if name else None
         at, at_same = ([(each or {}).get(name) for name in _TIMES] for each in (row, same))
         if wording.says == "ended" and at != at_same:
-            same = None  # What a supervisor restarted has the same name, and ends again.
+            same = None  # A restarted process has the same name, and ends again.
         is_near = line_no - before <= _NEAR_LINES and wording not in of_last
         is_unnamed = not name or not (last.get("name") or last.get("container_id"))
         if same is None and last is not row and is_near and is_unnamed:
@@ -187,10 +186,10 @@ def _containers(messages: Sequence[Message], stops: Stops) -> Iterator[Row]:
 
 
 def unexplained(messages: Iterable[Message], runs_on: Callable[[int], bool]) -> list[Row]:
-    """Returns the ends by SIGKILL for which nothing else stands.
+    """Returns the ends by SIGKILL that nothing else in the input reports.
 
     Args:
-        messages: of which no other reader saw a death.
+        messages: the messages in which no other reader found a death.
         runs_on: whether the process whose records precede a line has more of them after it.
     """
     reports = _Reports()
@@ -214,14 +213,14 @@ _BY_ANYONE = [wording for wording in _ENDS if wording.who == _ANYONE]
 def _matches(
     known: Iterable[wordings.Wording], text: str
 ) -> Iterator[tuple[wordings.Wording, re.Match[str]]]:
-    """Yields the wordings that a line has, with what they say."""
+    """Yields the wordings that match a line, with their groups."""
     for wording in known:
         if wording.word in text and (match := wording.pattern.search(text)) is not None:
             yield wording, match
 
 
 def _nearby(messages: Sequence[Message], at: int, wording: wordings.Wording) -> Row:
-    """Returns what lines near a kill add to it, from the last one on that begins a report."""
+    """Returns what lines near a kill add to it, starting at the last beginning of a report."""
     own = [near for near in wordings.NEARBY if near.who == wording.who]
     nearby = messages[max(at - _NEAR_LINES, 0) : at + _NEAR_LINES + 1]
     row = cgroups.of_sacct(messages[at], nearby) if wording.who == "Slurm" else {}
@@ -274,10 +273,10 @@ def _of_match(message: Message, match: re.Match[str], wording: wordings.Wording)
 
 @dataclass(frozen=True)
 class Stops:
-    """Why programs were ended, or asked to end, other than for memory.
+    """Reasons other than memory why programs were ended, or asked to end.
 
-    `by_name` has the cause by the name or id of a container, `lines` and `causes` are of lines that
-    name none, and `named` the rows of what was not only asked to stop.
+    `by_name` has the cause by name or id of a container, `lines` and `causes` those of lines
+    without a name, and `named` the rows of containers that really stopped.
     """
 
     by_name: dict[str, str]
@@ -286,11 +285,11 @@ class Stops:
     named: list[Row] = field(default_factory=list)
 
     def of(self, state: Row, *, everywhere: bool = False) -> str | None:
-        """Returns why a container was ended; None if nothing says so.
+        """Returns why a container was ended; None if nothing states it.
 
         Args:
-            state: its row.
-            everywhere: whether lines that name none are about it wherever they are.
+            state: the row of the container.
+            everywhere: whether lines without a name mean this container wherever they are.
         """
         names = ("container_id", "name", "container", "pod")
         causes = [self.by_name.get(state.get(name) or "") for name in names]
@@ -301,10 +300,10 @@ class Stops:
         )
         causes += self.causes if everywhere else self.causes[begin:end]
         if everywhere and len(self.by_name) == 1 and not any(map(state.get, names)):
-            # A part of the description of a container without its name, and its events.
+            # A part of a container's description without its name, and its events.
             causes += self.by_name.values()
         known = [cause for cause in causes if cause is not None]
-        # Why it was asked to stop says more than that it was.
+        # Why it was asked to stop is more useful than that it was asked.
         return next(
             (cause for cause in known if cause != wordings.ASKED), next(iter(known), None)
         )
@@ -314,7 +313,7 @@ _BY_HAND = "somebody sent it SIGKILL (`docker kill`)"
 
 
 def stops_of(messages: Iterable[Message]) -> Stops:
-    """Returns what messages say about ends other than for memory."""
+    """Returns the ends for other reasons than memory that messages report."""
     by_name: dict[str, str] = {}
     named: list[Row] = []
     unnamed: dict[int, str] = {}
@@ -358,7 +357,7 @@ def _sizes(used_mib: float, limit_mib: float) -> dict[str, int | None]:
 
 
 def _used(message: Message, used_mib: float, limit_mib: float) -> Row:
-    """Returns the row of a container of which only is known how much memory it used."""
+    """Returns the row of a container of which only the memory use is known."""
     sizes = _sizes(used_mib, limit_mib)
     if match := _SWAP.search(message.text):
         sizes["memory_swap_bytes"] = numbers.whole(float(match["swap"]), MIB)
@@ -366,7 +365,7 @@ def _used(message: Message, used_mib: float, limit_mib: float) -> Row:
 
 
 def _of_ecs_in(message: Message, around: str) -> Iterator[Row]:
-    """Yields the containers of an event about a task in a log, or the one that a text is about."""
+    """Yields the containers of task events in a log, or of the event that a text consists of."""
     begin = message.text.find("{")
     try:
         value = json_values.raw_decode(message.text, begin)[0] if begin >= 0 else {}
@@ -396,7 +395,7 @@ _OF_ECS = {"taskArn", "containerArn", "stopCode", "stoppedReason"}
 
 
 def _attempts(job: Row) -> list[Row]:
-    """Returns the tasks of a job of AWS Batch, whose own container repeats the last one."""
+    """Returns the attempts of an AWS Batch job, whose own container repeats the last one."""
     own = job.get("container") or {}
     sizes = json_values.objects(own.get("resourceRequirements"))
     about = {
@@ -448,13 +447,13 @@ def _of_ecs(container: dict[str, object], task: dict[str, object]) -> Row:
 
 
 _NO_STOPS = ("EssentialContainerExited", "TaskFailedToStart")
-"""Why a task of ECS ended that was not stopped from outside."""
+"""Reasons of ECS for a task that was not stopped from outside."""
 
 
 def _sized(messages: Iterable[Message]) -> Iterator[Row]:
-    """Yields dynos and functions: those that were killed, and the most that each other one used.
+    """Yields dynos and functions: the killed ones, and the peak use of all others.
 
-    A function that gets SIGKILL ran out of memory, if it or another run of it used nearly all.
+    A function that gets SIGKILL ran out of memory if it, or another run, used nearly all of it.
     """
     most: dict[str | None, tuple[Message, float, float]] = {}
     over: dict[str | None, Message] = {}

@@ -1,11 +1,11 @@
-"""Reads what Kubernetes, programs and people print of pods and containers that ended for memory.
+"""Reads reports of Kubernetes, programs and people on pods and containers ended for memory.
 
-The kubelet evicts pods when their node runs low on memory: those first that use more than they
-request, whatever their limits. Formats: pkg/kubelet/eviction/helpers.go and eviction_manager.go of
-Kubernetes 1.6 to 1.36. `kubectl get pods` lists reasons, with `-o go-template` it prints maps, and
-controllers log the types of k8s.io/api. Dashboards, alerts and people name the reason OOMKilled as
-a field, a cell or a part of a sentence, with the names and the exit code next to it or on the next
-lines.
+The kubelet evicts pods when their node runs low on memory, starting with those that use more than
+they request, whatever their limits. Formats: pkg/kubelet/eviction/helpers.go and
+eviction_manager.go of Kubernetes 1.6 to 1.36. `kubectl get pods` lists reasons, with `-o
+go-template` it prints maps, and controllers log the types of k8s.io/api. Dashboards, alerts and
+people name the reason OOMKilled as a field, a cell or a part of a sentence, with the names and the
+exit code next to it or on the next lines.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ _LISTED = re.compile(
     r"(?: \(\S+ ago\))? +(?P<age>\S+)(?: +\S+ +(?P<node>[a-z0-9][\w.-]*))?"
 )
 _COLUMN_OF_REASONS = re.compile(
-    # With `-o custom-columns` and `-o jsonpath`, columns have any order after the name.
+    # With `-o custom-columns` and `-o jsonpath`, the columns after the name have any order.
     r"^(?P<pod>[a-z0-9][a-z0-9.-]*)(?:  +|\t)(?:\S+(?:  +|\t))*?(?P<reason>OOMKilled)(?:\s|$)"
 )
 
@@ -87,7 +87,7 @@ def _unwrapped(messages: Sequence[Message], at: int) -> Message:
 
 
 def _evictions(messages: Sequence[Message]) -> list[Row]:
-    """Returns each eviction once, though several lines report it: event, pod and kubelet."""
+    """Returns each eviction once, even if several lines report it: event, pod and kubelet."""
     evictions: dict[tuple[object, ...], Row] = {}
     reclaimed = None
     for at, message in enumerate(messages):
@@ -121,7 +121,7 @@ def _row(message: Message) -> Row:
 
 
 def _by_message(message: Message) -> Row:
-    """Returns the eviction of which a message names the container that used most."""
+    """Returns the eviction whose message names the container that used most."""
     row = _row(message)
     if event := kubernetes.event(message.text):
         row |= given(event.facts())
@@ -144,8 +144,8 @@ def _by_message(message: Message) -> Row:
 def _listed(messages: Iterable[Message]) -> list[Row]:
     """Returns the rows of `kubectl get pods` whose status is the end of a container.
 
-    A pod that was listed several times since it ended is returned once; one that goes on, with
-    its last line (`kubectl get pods -w`).
+    A pod listed several times after its end is returned once; a pod that continues, with its last
+    line (`kubectl get pods -w`).
     """
     rows: dict[tuple[object, ...], Row] = {}
     for message in messages:
@@ -181,7 +181,7 @@ def _listed(messages: Iterable[Message]) -> list[Row]:
 _STATUS_OF = {"CrashLoopBackOff": "waiting", "Running": "running"}
 
 _CODE = r"xitCode:(?P<code>-?\d{1,10})"
-# Not beyond the code of the next state: each would be searched again from every one before it.
+# Not beyond the code of the next state: each state would be searched from every earlier one.
 _MESSAGE = r"(?:(?!xitCode:).){0,4096}?"
 _TERMINATED = (
     # fmt prints the keys of a map in order; a message may contain brackets.
@@ -199,7 +199,7 @@ _TERMINATED = (
 )
 _TYPE = "ContainerStateTerminated"
 _AROUND = 2000
-"""Characters. How far from a state the name of its container may be."""
+"""Largest distance in characters between a state and the name of its container."""
 
 _NAMES_BEFORE = re.compile(
     r" name:(?P<map>[^\s\]]{1,253}) ready:\w+ "
@@ -217,7 +217,7 @@ _TIME = re.compile(
 
 
 def _printed(messages: Iterable[Message]) -> list[Row]:
-    """Returns the states of containers that have ended, each death once."""
+    """Returns the states of ended containers, each death once."""
     rows: dict[tuple[object, ...], Row] = {}
     for message in messages:
         if "xitCode:" not in message.text:
@@ -293,7 +293,7 @@ _NOT = re.compile(
     r"\b(?:not|isn't|wasn't|never|no longer|no \w+ (?:was|were|is|are)|without)\b.{0,20}OOMKilled|"
     r"OOMKilled.{0,3}\?|"
     r"OOMKilled\"?\s{0,9}[:=]\s{0,9}\"?[Ff]alse|"
-    # A rule or a possibility, before or after
+    # A rule or a possibility, in the words before or after
     rf"\b(?:{_MAY}|(?:el)?[Ii]f|[Ww]hen(?:ever)?|[Ww]hether|[Uu]nless|until|will|to be)\b"
     r"(?! not|n't)[^.;]{0,60}OOMKilled|"
     rf"OOMKilled\W{{1,3}}(?:{_MAY}|if|whether|unless)\b|"
@@ -302,7 +302,7 @@ _NOT = re.compile(
     # A sample of kube-state-metrics
     r"=\"OOMKilled\"[^}]*\}\s+0(?:\.0*)?(?:\s|$)"
 )
-"""What is said of OOMKilled where no container was."""
+"""Wordings about OOMKilled that do not report a kill."""
 
 _NAME = r"[a-z0-9][a-z0-9.-]{0,252}"
 _POD_NAMED = re.compile(
@@ -330,7 +330,7 @@ _LIMIT = re.compile(
     r"(?P<limit_unit>[KMG])i?B?\b(?(named)| limit\b)"
 )
 _INSPECTED = re.compile(r"\bMemory\"?[:=] ?(?P<limit>[1-9]\d{6,18})(?P<limit_unit>)\b")
-"""What `docker inspect` has, in bytes, of a container with a limit, or what its template names."""
+"""Values of `docker inspect` in bytes for a container with a limit, or named by its template."""
 
 _WORDS = {
     "terminated", "with", "reason", "is", "was", "has", "in", "killed", "oomkilled", "state",
@@ -341,7 +341,8 @@ _PROVES_NAME = re.compile(
     + "|".join(sorted(_WORDS))
     + r"|got|exited|died|failed|of|on)\b"
 )
-"""What comes after a name of plain letters that only a blank separates from `container`."""
+"""Text after a name of plain letters that proves it, if only a blank separates it from
+`container`."""
 
 _NEXT_LINES, _ROWS = 3, 16
 """Fields of the same state that are on lines of their own, and in rows of a table: name | value."""
@@ -377,7 +378,7 @@ def read_words(messages: Sequence[Message], taken: Collection[int]) -> list[Row]
 
 
 def _fields(messages: Sequence[Message], at: int) -> Iterator[Message]:
-    """Yields the lines after a reason that have further fields, and those before, up to a comma."""
+    """Yields the lines after a reason with more fields, and the text before it up to a comma."""
     line_no = messages[at].line_no
     for near in messages[at + 1 : at + 1 + _ROWS]:
         most = _ROWS if near.text.count("|") == 1 else _NEXT_LINES
@@ -400,7 +401,7 @@ def _row_of(message: Message) -> Row:
 
 
 def _facts_of(text: str) -> Row:
-    """Returns the names and numbers that a line has about a container."""
+    """Returns the names and numbers on a line about a container."""
     row: Row = {}
     for pattern in (_NAMESPACE, _STATE_NAMED, _POD_NAMED, _CONTAINER_NAMED):
         if match := pattern.search(text):
@@ -422,7 +423,7 @@ def _facts_of(text: str) -> Row:
 
 
 def _is_name(text: str, begin: int, end: int) -> bool:
-    """Returns whether a word is a name: `container limit 2Gi` names none."""
+    """Returns whether a word is a name; in `container limit 2Gi`, none is."""
     is_set_apart = not text[begin - 1].isspace() or text[: begin - 1].endswith((":", "=", "|"))
     return is_set_apart or _PROVES_NAME.match(text, end) is not None
 
@@ -443,18 +444,19 @@ def _cells(text: str) -> Row:
 
 _BUILD = re.compile(rf"/(?P<name>{'|'.join(TOOLCHAIN)}): signal: killed")
 _SHELL = re.compile(
-    # What bash says of a job that got a signal; what starts a program is not its name.
+    # Message of bash about a job that got a signal; words that start a program are not its name.
     r": line \d{1,9}: {1,9}\d{1,10} Killed {2,99}\(? ?(?:[A-Z]\w{0,40}=\S{0,99} ){0,5}"
     r"(?:(?:srun|time|exec|nohup|mpirun|nice) ){0,2}(?:\S{0,300}/)?(?P<name>[\w.+-]{1,100})(?: |$)"
 )
 _CHILD_S, _CHILD_LINES = 10.0, 8
-"""From the end of a child to what a platform says of its container, in seconds or lines."""
+"""Largest distance from the end of a child to its platform's report, in seconds or lines."""
 
 
 def name_child(states: Iterable[Row], messages: Iterable[Message]) -> None:
     """Names the only container or job that was killed after the program that ended with it.
 
-    In a container, only compiler and linker are known to be that; in a job, the shell names it.
+    In a container, only compiler and linker are certain to be such a program; in a job, the shell
+    names it.
     """
     killed = [row for row in states if row.get("oom_killed")]
     if len(killed) != 1:

@@ -51,7 +51,7 @@ _LINES = {
     "metrics": r"[ \t]*+(?:#|$|[\w:.]*+(?:\{.*\})?[ \t]++[-+]?(?:\d|\.\d|Inf|NaN)\S*+"
     r"(?:[ \t]++-?\d\S*+)?+[ \t]*+(?:#.*)?$)",
 }
-"""What the lines of a document begin with, or are."""
+"""Beginnings, or whole forms, of the lines of a document."""
 
 _BELONGS = {kind: re.compile(f"^(?:{line})") for kind, line in _LINES.items()}
 
@@ -61,26 +61,26 @@ _FOREIGN = {
         kind: re.compile(f"^(?!{_LINES[kind]}|$)", re.MULTILINE)
         for kind in ("yaml", "describe", "pprof")
     },
-    # Whatever else is between the pages of metrics is read with them, such as their times.
+    # Other text between pages of metrics, such as their times, is read with them.
     "metrics": re.compile(
         rf"^gc #?\d+ @|[Kk]illed process|oom-kill|invoked oom|out of memory|^(?:{_DOCUMENTS})",
         re.MULTILINE,
     ),
 }
-"""Shows that a text that begins like a document of this kind is not only that."""
+"""Text that shows that a text is not only one document of the kind it begins with."""
 
 _OPENING, _CLOSING = re.compile(r"[\[{]"), re.compile(r"[\]}]")
 
 _LEFT_ALIGNED = ("pprof", "metrics")
-"""Documents whose lines are never indented, except where someone quoted them."""
+"""Documents whose lines are never indented, unless someone quoted them."""
 
 _OF_LOG = re.compile(f"{RUNTIME}|{dispatch.HINT}")
 
 _OF_RECORD = re.compile(rf"{MESSAGE_FIELD}|\\")
-"""A record with a message, or with escaped characters, which are only known after decoding."""
+"""A record with a message, or with escapes that only decoding shows."""
 
 _MOST_FAILURES = 100
-"""The search for JSON ends after this many lines that only seemed to begin it."""
+"""The search for JSON stops after this many lines that only seemed to begin a value."""
 
 
 _ASKED = re.compile(
@@ -100,13 +100,13 @@ _CONTAINER = re.compile(r"(?:^|\s)(?P<name>[A-Za-z0-9][\w.-]*)\s*$")
 
 
 _LONGEST = 64
-"""Lines of an answer in JSON."""
+"""Most lines of an answer in JSON."""
 
 
 class Section(NamedTuple):
     """The documents of one kind (`sniff.KINDS`): their lines, counted from 0, and their text.
 
-    Other lines are empty, so that a reader finds the line numbers of the whole. Quotes (`> `) are
+    Other lines are empty, so that the line numbers are those of the whole text. Quotes (`> `) are
     removed.
     """
 
@@ -116,7 +116,7 @@ class Section(NamedTuple):
 
 
 def is_mixed(kind: str, text: str) -> bool:
-    """Returns whether a text that begins like one of a kind may have parts of other kinds."""
+    """Returns whether a text that begins like one kind may have parts of other kinds."""
     if kind not in _FOREIGN or len(text) > MIXED_BYTES:
         return False
     if kind == "metrics" and layouts.layout_of(text[: 1 << 16]) != "exposition":
@@ -130,7 +130,7 @@ def has_log(text: str) -> bool:
 
 
 def have_messages(records: Iterable[tuple[int, str]]) -> bool:
-    """Returns whether one of the records of a document, as lines of JSON, may be a log's."""
+    """Returns whether a record of a document, as a line of JSON, may come from a log."""
     return any(_OF_RECORD.search(record) or has_log(record) for _, record in records)
 
 
@@ -142,9 +142,9 @@ def without(text: str, sections: Sequence[Section]) -> str:
 
 
 def sections_of(text: str) -> list[Section]:
-    """Returns what may be documents; the reader of its kind decides about each.
+    """Returns possible documents; the reader of each kind makes the final decision.
 
-    Each YAML document is a section of its own, and all of another kind are one.
+    Each YAML document is a section; all documents of another kind form one section.
     """
     lines = text.split("\n")
     lines_by_kind: dict[tuple[str, int | str | None], dict[int, str]] = {}
@@ -169,7 +169,7 @@ def sections_of(text: str) -> list[Section]:
 
 
 def _placed(own: dict[int, str], total: int) -> str:
-    """Returns lines at their places. That of the last line is the end of the text."""
+    """Returns lines at their places; the last line has the end of the text."""
     parts, last = list[str](), 0
     for at in sorted(own):
         parts += ["\n" * (at - last), own[at]]
@@ -179,7 +179,7 @@ def _placed(own: dict[int, str], total: int) -> str:
 
 
 def _documents(text: str, lines: list[str]) -> Iterator[tuple[str, int, list[str]]]:
-    """Yields kind, first line and lines of what may be a document, without quotes."""
+    """Yields kind, first line and lines of each possible document, without quotes."""
     starts = list(accumulate((len(line) + 1 for line in lines), initial=0))
     at = failures = 0
     while at < len(text) and (match := _START.search(text, at)):
@@ -207,14 +207,14 @@ def _documents(text: str, lines: list[str]) -> Iterator[tuple[str, int, list[str
 
 
 def _unquoted(lines: Iterable[str], quote: str) -> Iterator[str]:
-    """Yields lines without a quote, up to the first that has none."""
+    """Yields lines without their quote mark, up to the first without one."""
     for line in takewhile(lambda line: line.startswith(quote), lines):
-        # Some programs that quote wrap each line, and begin the next with its mark.
+        # Some programs wrap quoted lines, and begin the rest with the mark.
         yield line[len(quote) :].removeprefix(" ").removesuffix("> ")
 
 
 def _lines_of_json(text: str, at: int) -> int:
-    """Returns how many lines the JSON value takes that begins there; 0 if there is none."""
+    """Returns the length in lines of the JSON value that begins there; 0 without one."""
     try:
         _, end = json_values.raw_decode(text, at)
     except ValueError:
@@ -226,7 +226,7 @@ def _belonging(kind: str, lines: Iterable[str]) -> list[str]:
     """Returns the lines that belong to the document of this kind that begins with the first."""
     own = list(takewhile(_BELONGS[kind].match, lines))
     if kind == "fragment":
-        # The braces around it may be left out, but none that close it.
+        # The braces around it may be missing, but no closing one may be added.
         change = (len(_OPENING.findall(line)) - len(_CLOSING.findall(line)) for line in own)
         inside = takewhile(lambda depth: depth >= 0, accumulate(change))
         return own[: sum(1 for _ in inside)]
@@ -236,7 +236,7 @@ def _belonging(kind: str, lines: Iterable[str]) -> list[str]:
 def _answers(lines: Sequence[str]) -> dict[str, dict[int, str]]:
     """Returns the lines of commands that print fields of a container or pod, and of their answers.
 
-    In place of the last line is JSON of an object with these fields.
+    The last line is replaced by a JSON object with these fields.
     """
     objects: dict[str, Row] = {}
     answers: dict[str, dict[int, str]] = {}
@@ -266,7 +266,7 @@ def _answers(lines: Sequence[str]) -> dict[str, dict[int, str]]:
 
 
 def _fields(template: str, lines: Sequence[str]) -> tuple[Row, int]:
-    """Returns the value of each field of a template in an answer, and how many lines it takes."""
+    """Returns the value of each field of a template in an answer, and the number of its lines."""
     blank = sum(1 for _ in takewhile(lambda line: not line.strip(), lines))
     names = [match[match.lastindex or 0] for match in _FIELD.finditer(template)]
     answer = " ".join(lines[blank : blank + 1]).strip()
@@ -287,13 +287,13 @@ def _fields(template: str, lines: Sequence[str]) -> tuple[Row, int]:
 
 
 def _set(value: Row, path: str, field: object) -> None:
-    """Sets what a path like `status.containerStatuses[0].name` leads to in an object."""
+    """Sets the member at a path like `status.containerStatuses[0].name` of an object."""
     *parts, last = path.split(".")
     for part in parts:
         name, is_list, _ = part.partition("[")
         inner = value.setdefault(name, [{}] if is_list else {})
         inner = inner[0] if is_list and isinstance(inner, list) and inner else inner
         if not isinstance(inner, dict):
-            return  # A field of it, and the whole of it, were asked for.
+            return  # The query asked for a field and for the object around it.
         value = inner
     value[last] = field

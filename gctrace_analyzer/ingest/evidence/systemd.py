@@ -26,7 +26,7 @@ HINT = (
     r"Result: oom-kill|Main PID: |[ (]peak: \d|\.service - "
 )
 
-# A unit is a whole word: without the assertion, searching a long line takes quadratic time.
+# A unit is a whole word: without the assertion, a search takes quadratic time on a long line.
 _UNIT = r"(?<!\S)(?P<unit>\S+\.(?:service|scope|slice|socket|mount|timer))"
 _EVENTS = tuple(
     (event, re.compile(pattern))
@@ -108,7 +108,7 @@ _BINARY = {letter: 1024**power for power, letter in enumerate("BKMGTP")} | {"": 
 
 
 _NEAR_LINES = 4
-"""Lines. A main process that gets SIGKILL so soon after an attempt of systemd-oomd is of it."""
+"""Lines. systemd-oomd killed a main process that gets SIGKILL this soon after its attempt."""
 
 
 def read(messages: Sequence[Message]) -> Rows:
@@ -150,7 +150,7 @@ def read(messages: Sequence[Message]) -> Rows:
 
 
 def _is_logged(shown: Row, events: Iterable[Row]) -> bool:
-    """Returns whether the journal below a status has its kill too, and adds what the status has."""
+    """Returns whether the journal below a status has its kill too; adds data from the status."""
     of_unit = [row for row in events if row["unit"] == shown["unit"]]
     kills = [row for row in of_unit if row["event"] == "oom_killed_process"]
     ends = [row for row in of_unit if row.get("result") == "oom-kill"]
@@ -165,7 +165,7 @@ def _is_logged(shown: Row, events: Iterable[Row]) -> bool:
 def _cut_kill(match: re.Match[str], before: Iterable[Message]) -> Row:
     """Returns a kill by systemd-oomd whose reason is cut off; old versions also print it before."""
     killed = cgroups.identity(match["cgroup"])
-    # The unit that the path of a cut name has is around the one that was killed.
+    # The unit in a truncated path is one around the killed unit.
     is_whole = re.search(r"\.(?:service|scope|slice)$", match["cgroup"])
     killed["unit"] = killed["unit"] if is_whole else None
     seen = [
@@ -176,7 +176,7 @@ def _cut_kill(match: re.Match[str], before: Iterable[Message]) -> Row:
 
 
 def _shown(messages: Iterable[Message]) -> Iterator[Row]:
-    """Yields the units that `systemctl status` says were ended for memory."""
+    """Yields the units that `systemctl status` reports as ended for memory."""
     unit = None
     shown: Row = {}
     for message in messages:
@@ -260,7 +260,7 @@ def _native(message: Message) -> Row:
 
 
 def _pressure(text: str) -> Row | None:
-    """Returns a memory pressure above its limit, and of which group, and what that ended."""
+    """Returns a memory pressure above its limit, its group, and what was ended for it."""
     if not (match := _PRESSURE.search(text)):
         return None
     window = span_s(match["window"]) if match["window"] else None
@@ -273,6 +273,6 @@ def _oomd_kill(text: str) -> Row | None:
         return row if "cgroup" in row else None
     if not (match := _USED.search(text)):
         return None
-    # Its sizes are of the whole host, not of the unit.
+    # Its sizes describe the whole host, not the unit.
     row = {"reason": "memory_used", "scope": "global"}
     return cgroups.identity(match["cgroup"]) | columns(match) | row

@@ -1,7 +1,7 @@
 """What platforms, batch systems and low-memory killers print when they end a program.
 
-Each row is one wording of one of them, from its source or documentation; `platforms.py` reads the
-rows, and knows no platform by name.
+Each row is one wording of one program, from its source or documentation. `platforms.py` uses the
+rows without knowing platforms by name.
 """
 
 from __future__ import annotations
@@ -25,15 +25,15 @@ something that runs uses now. `ended`: an exit code alone.
 
 
 class Wording(NamedTuple):
-    """A line that somebody prints.
+    """A line that a program prints.
 
     Attributes:
-        who: whose line it is.
-        says: what it proves.
-        word: text that every such line has.
+        who: the program that prints the line.
+        says: what the line proves.
+        word: text in every such line.
         pattern: the line. Its groups are columns: `limit`, `used`, `request` (each with a `_unit`),
             `code`, `name`, `id`, `n` (how often a limit was hit).
-        cause: for `stopped`, what had happened: the end of "was killed after …".
+        cause: for `stopped`, the reason: the end of "was killed after …".
     """
 
     who: str
@@ -78,7 +78,7 @@ _ROW_OF_STATS = (
 """A container in a table of `docker stats`, whose `--format` may leave out columns."""
 
 ASKED = "it was asked to stop"
-"""Why a program got SIGKILL that did not end in time after SIGTERM."""
+"""The reason of SIGKILL for a program that did not end in time after SIGTERM."""
 
 # fmt: off
 WORDINGS: tuple[Wording, ...] = (
@@ -91,7 +91,7 @@ WORDINGS: tuple[Wording, ...] = (
             r"(?:^(?:[A-Z]\s+)?(?P<name>[a-z][\w-]{0,62})\s+[a-z0-9]{12}\s+"
             r"(?P<at>\d{4}-\d\d-\d\d \d\d:\d\d:\d\d(?:\.\d{1,6})?)\s+)?"
             r"Error: memory limit exceeded"),
-        ("killed", "user-provided container",  # `gcloud run deploy` says it twice
+        ("killed", "user-provided container",  # `gcloud run deploy` prints it twice
             r"Revision '(?P<name>[\w-]{1,63})'.{0,100}user-provided container ran out of memory"),
         ("killed", "user-provided container", r"^(?!.*Revision ').*container ran out of memory"),
         ("killed", "too much memory", r"found to be using too much memory and was terminated"),
@@ -334,7 +334,7 @@ NEARBY: tuple[Wording, ...] = (
     *_rows("Render", ("killed", "Instance failed", r"Instance failed: (?P<name>\w{1,40})")),
 )
 # fmt: on
-"""What platforms say of a kill on other lines near it; the first begins what is about one end."""
+"""Words of platforms on lines near a kill; the first begins the report on one end."""
 
 HINT = "|".join(
     sorted(
@@ -342,16 +342,16 @@ HINT = "|".join(
         | {"JobID +", "^-{3,} -{3}"}
     )
 )
-"""Every line of a wording, except of an exit code alone, contains a match of this; so does the head
-of a table of sacct."""
+"""Every line of a wording contains a match of this, except an exit code alone; so does the head of
+a table of sacct."""
 
 
 class Killer(NamedTuple):
     """A line of a program that ends others when memory is low, or of a kernel other than Linux.
 
     Attributes:
-        who: who kills; the kernel is `kernel`.
-        is_kill: whether the line is of the kill; it is about the victim or the host otherwise.
+        who: the killer; the kernel is `kernel`.
+        is_kill: whether the line reports the kill; otherwise it is about the victim or the host.
         pattern: the line. Its groups are columns of `oom_kills`, with `_mib` for sizes in MiB.
     """
 
@@ -361,14 +361,14 @@ class Killer(NamedTuple):
 
 
 VIRTUAL = re.compile(r"\b(?:h_|p)?vmem\b|virtual memory|TERM_SWAP")
-"""What batch systems say of a limit of virtual memory."""
+"""Words of batch systems about a limit of virtual memory."""
 
 THRESHOLD_KILLERS = ("earlyoom", "nohang")
-"""Killers that act when the host has less memory available than their own threshold: first they
-ask a program to end (SIGTERM)."""
+"""Killers that act when the host has less available memory than their own threshold. They first ask
+a program to end (SIGTERM)."""
 
 OWN_LIMIT = "per-process-limit"
-"""What macOS and iOS print of a program that reached its own limit."""
+"""Message of macOS and iOS about a program that reached its own limit."""
 
 SUPERVISORS = ("PM2", "memmon", "Monit")
 """Programs that restart another one, for memory or any other reason."""
@@ -388,7 +388,7 @@ KILLERS: tuple[Killer, ...] = tuple(
         ("earlyoom", False,
             r"[Ll]ow [Mm]emory! (?:at or below SIG\w{4} limits: )?.{0,40}?"
             r"mem +(?P<available_limit_pct>\d{1,3}(?:\.\d{1,3})?) ?%"),
-        # kill.c waits for ten seconds, and says what came of it.
+        # kill.c waits for ten seconds, and reports the outcome.
         ("earlyoom", False, r"kill failed: Timer expired|exited after \d|escalating to SIGKILL"),
         # src/nohang: mem_info, find_victim_info and implement_corrective_action
         ("nohang", True, r"Sending SIG(?:TERM|KILL) to the victim"),
@@ -441,7 +441,7 @@ KILLERS: tuple[Killer, ...] = tuple(
     )
 )
 # fmt: on
-"""Every line of the killers; those that are no kill come before it."""
+"""Every line of the killers; lines that are no kill come first."""
 
 KILLERS_HINT = (
     r"sending SIG|kill failed: T|exited after \d|escalating to SIGK|"
@@ -458,7 +458,7 @@ _DYNO_MIB, _ROUNDED = 512, 0.05
 
 
 def quota_mib(used_mib: float, pct: float) -> float:
-    """Returns the quota of a dyno, a multiple of 512 MiB if the rounded figures allow it."""
+    """Returns the quota of a dyno: a multiple of 512 MiB if the rounded figures allow it."""
     if pct <= _ROUNDED:
         return 0.0
     # The size is truncated, the percentage rounded.

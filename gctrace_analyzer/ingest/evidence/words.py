@@ -1,6 +1,6 @@
 """The words by which inputs that are not gctrace are recognised.
 
-They are apart from the readers of such inputs, which a log of gctrace alone need not load.
+They are separate from the readers of such inputs, because a pure gctrace log does not load these.
 """
 
 from __future__ import annotations
@@ -43,19 +43,19 @@ COARSE = (
 """A faster, less exact search than `dispatch.HINT`, for logs that are mostly gctrace."""
 
 PROMPT = r"^[\s>]{0,40}(?:\S{0,60}[$%❯] ?)"
-"""The prompt of a shell, also in a quotation."""
+"""The prompt of a shell, even in a quotation."""
 
 STARTS = (
     rf"(?:{PROMPT}|^\+ )(?:.{{0,500}}\s)?\S{{0,60}}gctrace=[1-9]|"
     r"^\s{0,40}(?:-e|--env)[ =]\S{0,60}gctrace=[1-9]"
 )
-"""The command at a shell's prompt that starts a program, or the line of it that sets GODEBUG."""
+"""A command at a shell's prompt that starts a program, or its line that sets GODEBUG."""
 
 OF_CUT = "Lines of `go test -bench` without a whole result"
-"""How the note on such lines begins."""
+"""Beginning of the note on truncated lines."""
 
 OF_CRASH = "The program crashed"
-"""How the note on panics and fatal errors begins."""
+"""Beginning of the note on panics and fatal errors."""
 
 _AFTER_CRASH = (
     (r"create new OS thread.{0,60}errno=22", "The system refused to start a thread with EINVAL "
@@ -91,10 +91,10 @@ OF_DOCUMENTS = (
     b'xitCode": 137',
     b"```",
 )
-"""Every document that is looked for in a log contains one of these; few, as each takes time."""
+"""Words of which every document within a log contains one; few, because each takes time."""
 
 _OF_DESCRIBED_PODS = ("State:", "Restart Count:")
-"""What `kubectl describe pod` prints contains one of these."""
+"""Words of which the output of `kubectl describe pod` contains one."""
 
 
 def may_be_described(text: str) -> bool:
@@ -108,17 +108,17 @@ COMMAND = re.compile(
     r"systemctl|jq|nomad|aws|gcloud|curl|ssh|sudo) |"
     r"\| *(?:sudo )?(?:[efz]?grep|rg) +(?:-\w|[\"'\w])"
 )
-"""A command in a copied terminal: what it looks for is in its line, too."""
+"""A command in a copied terminal; its line also contains what it searches for."""
 
 NOT_LOGGED = re.compile(
-    # A comment, a call with a text alone, one that ends in a block, and a field of a literal. Rust
-    # prints values like a call.
+    # A comment, a call with only a text, a call that ends in a block, and a field of a literal.
+    # Rust prints values like a call.
     r"^[\s>]*(?://|/\*)|\s//\s|\w(?<!Some)\((?:\w+, )?\"[^\"]{0,200}\"[,)]|\w\(.{0,500}\{$|"
     r"^[\s>]*[A-Z]\w*:\s+\"[^\"]*\",$|"
     # A question or a rule
     r"^[\s>#*-]*(?:What|When|If|How|Why)\b"
 )
-"""Source code and documentation: what they name has not happened."""
+"""Source code and documentation: the events that they name have not happened."""
 
 _FIRST_COMMAND = re.compile(
     rf"\A(?:\s*\n)?(?:(?:[\w@:~/.-]{{0,60}}\$|PS [^\n>]{{0,99}}>) (?=\S)|(?={COMMAND.pattern}))"
@@ -139,7 +139,7 @@ def without_command(text: str) -> str:
 _OBJECT = r"\{\s*(?:[\"}]|\Z)"
 # Go prints values in brackets and braces too, `[{api {nil …`, but without quotes.
 JSON = re.compile(rf"^\s*(?:\[\s*(?:[\[\"]|\Z|{_OBJECT})|{_OBJECT})")
-"""How a text begins that is JSON."""
+"""Beginning of JSON text."""
 
 JSON_FRAGMENT = re.compile(r"^\s*\"[A-Za-z]\w*\"\s*:")
 
@@ -147,9 +147,9 @@ YAML_FIRST = (
     r"apiVersion: [\w./]+|kind: [A-Z]\w+|insertId: \S+|containerID: \S+|"
     r"(?:items|status|containerStatuses|lastState|terminated|state):"
 )
-"""What the first line of a YAML document is, or begins with."""
+"""The first line of a YAML document, or its beginning."""
 
 YAML = re.compile(
     rf"\A(?:---[ \t]*\n|[ \t]*#[^\n]*\n|[ \t]*\n)*[ \t]*(?:- )?(?:{YAML_FIRST})[ \t]*\n"
 )
-"""How a text begins that is YAML."""
+"""Beginning of YAML text."""

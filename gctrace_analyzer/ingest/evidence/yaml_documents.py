@@ -1,4 +1,4 @@
-"""Reads YAML: what kubectl prints of pods, and entries as gcloud prints them.
+"""Reads YAML: pods printed by kubectl, and entries printed by gcloud.
 
 gcloud's entries are found by their fields, because a YAML library takes a second per megabyte.
 """
@@ -29,8 +29,8 @@ _GOES_ON = r"[|>#&!]|[\"'\[{][^\"'\]}\n]*\n"
 _ITEM = re.compile(
     rf"\A(?:[ \t]*\n)*(?P<indent> *)- \w[\w.]*: +(?!{_GOES_ON})[^ \n][^\n]*\n(?P<next> +)\w[\w.]*:"
 )
-"""An item that begins with a whole value: a key after it is another one of the item. After a key
-without a value, or with one that goes on, it may belong to that."""
+"""An item that begins with a whole value: a following key is another key of the item. After a key
+without a value, or with a value that continues, a key may belong to that value."""
 _BLOCK = re.compile(r"[|>][-+0-9]*[ \t]*\n")
 
 
@@ -58,7 +58,7 @@ def entries(text: str) -> Iterator[NumberedLine]:
 
 
 def scalar(text: str) -> str:
-    r"""Returns the text that a scalar in any of YAML's styles stands for.
+    r"""Returns the text of a scalar in any of YAML's styles.
 
     >>> scalar("'gc 1 @0.005s 0%:\n  it''s folded'")
     "gc 1 @0.005s 0%: it's folded"
@@ -83,9 +83,9 @@ def _folded(text: str) -> str:
 
 
 def _aligned(text: str) -> str:
-    """Returns a text whose first line, of an item, is indented as those after it are.
+    """Returns a text whose first line, an item, is indented like the next ones.
 
-    Who copies from the middle of a line on leaves out a part of its indentation.
+    A copy that starts in the middle of a line lacks a part of the indentation.
     """
     match = _ITEM.match(text)
     if match is None or len(match["indent"]) + 2 == len(match["next"]):
@@ -98,7 +98,7 @@ def values(text: str) -> Iterator[tuple[int, Any]]:
     """Yields each document with its first line.
 
     Raises:
-        ValueError: what follows is not YAML; `lineno` has the line if it is known.
+        ValueError: the rest is not YAML; `lineno` has the line if it is known.
     """
     # Hardly any input is YAML.
     import yaml
@@ -116,14 +116,15 @@ def values(text: str) -> Iterator[tuple[int, Any]]:
 
     try:
         if any(isinstance(each, yaml.AliasEvent) for each in yaml.parse(text, Loader=base)):
-            # Nobody prints values that are used several times, and they can stand for gigabytes.
+            # Real output never uses a value several times, and such references can expand to
+            # gigabytes.
             msg = "YAML with aliases"
             raise ValueError(msg)
         loader = Loader(text)
         while loader.check_node():
             node = loader.get_node()
             value = loader.construct_document(node)
-            # Without what JSON does not have: dates, sets, keys that are no texts
+            # Without types that JSON lacks: dates, sets, keys that are not texts
             plain = json.dumps(value, default=str, skipkeys=True)
             yield node.start_mark.line + 1, json_values.loads(plain)
     except yaml.YAMLError as err:

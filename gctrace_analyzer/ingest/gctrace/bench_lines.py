@@ -1,8 +1,8 @@
-"""Reads what `go test -bench` prints between the lines of gctrace.
+"""Reads the output of `go test -bench` between the lines of gctrace.
 
-A benchmark prints its name, runs, and prints its figures behind the name (testing/benchmark.go), so
-that the cycles of the run stand between both. With -v and -json, it prints its name on a line of
-its own before that, and all of the name and the figures later.
+A benchmark prints its name, runs, and then prints its figures after the name
+(testing/benchmark.go), so the cycles of the run come in between. With -v and -json, it first prints
+its name on a separate line, and later the name again with the figures.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ WORD = b"Benchmark"
 """What a log with benchmarks contains."""
 
 HINT = r"Benchmark(?:[^a-z]|$)|\d ns/op|(?:^|[ \t\"])pkg: "
-"""Every line that is read contains a match of this."""
+"""Every relevant line contains a match of this."""
 
 BARE = r"^(?:Benchmark|[ \t]*[0-9]+[ \t]|pkg: |=== |gc )"
-"""How such a line begins that has no log prefix."""
+"""Beginning of such a line without a log prefix."""
 
 _NAME = re.compile(
     # The runtime writes a record in pieces, between which the name may come.
@@ -58,7 +58,7 @@ def read(messages: Sequence[Message]) -> list[Row]:
         if benchmark is None:
             continue
         if begun not in (benchmark, _PROCS.sub("", benchmark)):
-            # What takes as long as -benchtime has run once, before its name.
+            # A benchmark that takes as long as -benchtime has run once before its name.
             is_one = figures is not None and figures["iterations"] == "1"
             first_line = last_line + 1 if is_one else message.line_no
         if figures:
@@ -72,14 +72,14 @@ def read(messages: Sequence[Message]) -> list[Row]:
                     "line_no": message.line_no,
                 }
             )
-            # With -count and -v, the next run of the same benchmark begins here.
+            # With -count and -v, this line begins the next run of the same benchmark.
             first_line = last_line = message.line_no
         begun = benchmark
     return _named(rows)
 
 
 def is_cut(messages: Sequence[Message]) -> bool:
-    """Returns whether a line of a benchmark is among the messages, its result or its name alone."""
+    """Returns whether a message is part of a benchmark's line: only its result or its name."""
     return any(_CUT.search(message.text[:_CHARS]) for message in messages)
 
 
@@ -87,16 +87,16 @@ _CUT = re.compile(r"^#?Benchmark(?![a-z])\S{1,300}-\d{1,6}\s|\d ns/op\b")
 
 
 def _values(text: str) -> Row:
-    """Returns the figures per operation; others, such as MB/s, are not kept."""
+    """Returns the figures per operation, without others such as MB/s."""
     figures = {unit: number for number, unit in _FIGURE.findall(text)}
     return {name: numbers.real(figures.get(unit)) for unit, name in _COLUMNS.items()}
 
 
 def _named(rows: list[Row]) -> list[Row]:
-    """Returns the rows with names that runs on another machine have too.
+    """Returns the rows with names that are the same on another machine.
 
-    The suffix -8 is GOMAXPROCS if all names have it. Of several packages, each name begins with
-    that of its package.
+    The suffix -8 is GOMAXPROCS if all names have it. With several packages, each name begins with
+    its package.
     """
     procs = {_PROCS.search(row["benchmark"]) for row in rows}
     suffixes = {match[0] if match else "" for match in procs}

@@ -19,13 +19,13 @@ _RECORD = re.compile(
     b"(?:%b)[^\n]*" % b"|".join(head.encode().replace(b" ", _ANY) for head, _ in HEADS)
 )
 _WORDS = (b"@", b"ms", b"us", b"MB", b"KiB", b"idle", b"CPU")
-"""A record with another blank has it before one of these; most logs with tabs do not."""
+"""In a record with another blank, it precedes one of these words; most logs with tabs have none."""
 
 
 def with_blanks(data: bytes) -> bytes:
     """Returns lines with blanks in the place of tabs and non-breaking spaces in records.
 
-    Text before a record is left as it is. Returns the same object if nothing has changed.
+    Text before a record is unchanged. Returns the same object if nothing has changed.
     """
     others = [
         other for other in ((_TAB,) if data.isascii() else (_TAB, *_SPACES)) if other in data

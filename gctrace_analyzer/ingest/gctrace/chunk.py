@@ -14,29 +14,26 @@ if TYPE_CHECKING:
     from collections import Counter
 
 CONTEXT_LINES = 32
-"""How many lines apart the parts of a torn record may be: another write, of several lines, may
+"""Largest distance in lines between the parts of a torn record: another write of several lines may
 have come in between."""
 
 REJECTED_CHARS = 500
 
 SUSPECT_CHARS = 4096
-"""How many characters of a suspect, and of a line around it, are searched for a record.
-
-No record is longer than `torn.RECORD_CHARS`; this keeps long lines cheap.
-"""
+"""Characters of a suspect, and of a line around it, that are searched for a record."""
 
 
 @frozen
 class ChunkResult:
-    """What one chunk contains.
+    """The content of one chunk.
 
     Attributes:
-        lines: how many lines the chunk has.
+        lines: the number of lines in the chunk.
         cycles: the cycles: `line_no`, the columns that a line itself gives
             (`columns.LINE_COLUMNS`), and the metadata of its log prefix, if it has one.
         companions: lines of other traces by table, with the same columns added.
-        suspects: lines that look like runtime output but could not be read alone, because they
-            may be parts of torn records.
+        suspects: lines that look like runtime output but could not be read alone. They may be parts
+            of torn records.
         context: the lines around the suspects, and those at both ends of the chunk.
         messages: lines that other readers may understand (`evidence.dispatch`).
         impossible: how many values became null because they cannot be true, by column.
@@ -73,10 +70,10 @@ def _shifted(lines: pl.DataFrame, by: int) -> pl.DataFrame:
 class Suspect(NamedTuple):
     """A line that looks like runtime output but is not a whole record; it may be part of one.
 
-    `text` is the line from the place on where a record seems to begin; `prefix` precedes it.
+    `text` is the line from the apparent beginning of a record; `prefix` precedes it.
 
-    Kinds: `head`, the beginning of a record; `headless`, the rest of a record from the time or
-    percentage on; `piece`, some other part; `glued`, a record that was read, followed by other
+    Kinds: `head`, the beginning of a record; `headless`, the rest of a record, starting at the time
+    or percentage; `piece`, some other part; `glued`, a record that was read, followed by other
     text; `range`, a record with a number out of range; `long`, a line over the length limit.
     `origin` separates the streams that a log collector merged into one file.
     """
@@ -89,7 +86,7 @@ class Suspect(NamedTuple):
 
 
 class Reject(NamedTuple):
-    """A line that looks like runtime output and could not be read."""
+    """A line that looks like runtime output but could not be read."""
 
     line_no: int
     reason: str

@@ -51,7 +51,7 @@ def as_cycles(fields: pl.DataFrame, shape: Shape, **flags: bool) -> pl.DataFrame
     """Returns `LINE_COLUMNS`, without a query for formats since Go 1.6.
 
     Args:
-        fields: the fields of lines, `line_no`, and other columns that are known already.
+        fields: the fields of lines, `line_no`, and other known columns.
         shape: the format of the lines.
         flags: columns that have the same value on all lines.
     """
@@ -69,7 +69,7 @@ def as_cycles(fields: pl.DataFrame, shape: Shape, **flags: bool) -> pl.DataFrame
 
 @cache
 def _constants(shape: Shape, **flags: bool) -> dict[str, pl.Series]:
-    """Returns the values of `LINE_COLUMNS` that a line does not give itself; else they are null."""
+    """Returns the columns of `LINE_COLUMNS` that are constant for a format; others are null."""
     # Go 1.4 and earlier never print `forced`; whole lines need no repair.
     values = {"forced": False, "repaired": False, "leak_check": shape.id == "gc26", **flags}
     given = {**values, "format": shape.id}
@@ -127,7 +127,7 @@ def field_value(field: Field) -> pl.Expr:
 def fields_of(texts: pl.Series, shape: Shape, after: str = "(?P<after>.*)") -> pl.DataFrame:
     """Returns the fields and flags of `shape` in each text, and the text `after` the record.
 
-    All are null if the text is not such a record.
+    All values are null if the text is not such a record.
     """
     groups = texts.str.extract_groups(f"^{shape.pattern}{after}$").struct.unnest()
     return groups.select(
@@ -173,9 +173,9 @@ def companions_frame(table: str, parts: Sequence[pl.DataFrame]) -> pl.DataFrame:
 
 
 def stops_for_all() -> pl.Expr:
-    """Returns whether a forced cycle stopped the program for all of it, as up to Go 1.8.
+    """Returns whether a forced cycle stopped the program throughout, as up to Go 1.8.
 
-    Its mark termination is then the whole collection. Later releases print no such line.
+    The mark termination is then the whole collection. Later releases print no such line.
 
     Source: gcStart in runtime/mgc.go (go1.8), golang/go#15068.
     """
@@ -183,6 +183,6 @@ def stops_for_all() -> pl.Expr:
 
 
 def stopping(cycles: pl.DataFrame) -> pl.DataFrame:
-    """Returns the cycles that `stops_for_all` chooses, without a query if none is forced."""
+    """Returns the cycles selected by `stops_for_all`, without a query if none is forced."""
     forced = where(cycles, cycles["forced"])
     return forced if forced.is_empty() else forced.filter(stops_for_all())

@@ -20,7 +20,7 @@ def companions_of(
     by_source: Iterable[tuple[str, Sequence[pl.DataFrame]]],
     cycles: pl.DataFrame,
 ) -> pl.DataFrame:
-    """Returns the lines of a table, which each input has, with their processes and cycles.
+    """Returns the lines of one table from all inputs, with their processes and cycles.
 
     The result is empty without such lines.
     """
@@ -41,7 +41,7 @@ def companions_of(
     after = lines.select("source", "line_no").join_asof(
         near, on="line_no", by="source", strategy="forward", check_sortedness=False
     )
-    # The first and the last lines have a cycle on one side only.
+    # The first and the last lines have a cycle on only one side.
     process = (
         pl.when(precedes := lines["format"].cast(pl.String).is_in(_BEFORE_THEIR_CYCLE))
         .then(after["process"].fill_null(before["process"]))

@@ -1,7 +1,7 @@
-"""Reads how the Go runtime ends a program to which the system gives no memory.
+"""Reads how the Go runtime ends a program that gets no memory from the system.
 
-Each program says so once: in one line, or in two that follow each other, with a traceback after
-them (runtime/mem_*.go, malloc.go, panic.go of Go 1.0 to 1.26).
+Each program reports it once, in one or two lines with a traceback after them (runtime/mem_*.go,
+malloc.go, panic.go of Go 1.0 to 1.26).
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from gctrace_analyzer.ingest.evidence.message import Message, Row
 
 _HEADING = r"^(?:# )?[a-z0-9-]+\.[a-z]+/[^ :(]+$"
-"""What the go command prints above the errors of the compiler for a package."""
+"""Heading of the go command above compiler errors of a package."""
 
 HINT = (
     r"runtime: out of memory|fatal error: |runtime: VirtualAlloc|not in usable range|"
@@ -39,7 +39,7 @@ HINT = (
 )
 
 _OUT_OF_MEMORY = re.compile(
-    # Whatever precedes it is a prefix of a log.
+    # Text before it is a log prefix.
     r"(?<![\w.])(?:"
     r"(?:(?P<fatal>fatal error: )(?:runtime: |\w{1,20}: )?|runtime: )"
     r"(?:out of memory(?: \(stackalloc\)| allocating [A-Za-z ]{1,40})?|cannot allocate memory"
@@ -50,13 +50,13 @@ _OUT_OF_MEMORY = re.compile(
     # Windows: no memory, and no room in the paging file
     r"|runtime: mmap: (?P<locked>too much locked memory).{0,30}"
     r"|runtime: VirtualAlloc of (?P<asked>\d{1,30}) bytes failed with errno=(?P<errno>8|1455)"
-    r")(?:[\s\"'`]*$|\s{1,9}(?:←|<-|#|//))"  # the end, or the remark of who pasted it
+    r")(?:[\s\"'`]*$|\s{1,9}(?:←|<-|#|//))"  # The end, or a remark of the person who pasted it
 )
 _UNUSABLE = re.compile(
     # Windows: the address is reserved by somebody else (ERROR_INVALID_ADDRESS).
     r"not in usable range|runtime: address space conflict|runtime: VirtualAlloc of .{1,40}errno=487"
 )
-"""The system gave the runtime memory at an address that it cannot use, in a 32-bit program."""
+"""The system gave the runtime memory at an address that a 32-bit program cannot use."""
 
 _REFUSED = r"runtime\.sys(?:Map|Used)(?:OS)?\("
 _WORD = "0x([0-9a-f]{1,16})"
@@ -65,14 +65,14 @@ _PAGES = re.compile(
     rf"runtime\.(?:\(\*mheap\)\.|mHeap_)[aA]lloc(?:Span(?:Locked)?|_m|Manual|Large)?\("
     rf"0x\w+\??, {_WORD}[,)]"
 )
-"""The size is an argument of these functions in a traceback. From Go 1.17 on, `?` follows one
-whose register may have been used for something else."""
+"""Functions in a traceback with the size as an argument. From Go 1.17 on, `?` follows an argument
+whose register may have been reused."""
 
 _AT = re.compile(rf"{_REFUSED}{_WORD}, ")
 _ARENA_USED = re.compile(
     rf"runtime\.(?:\(\*mheap\)\.m|mHeap_M)ap(?:Bits|Spans)\(0x\w+\??, {_WORD}"
 )
-"""The end of the heap: the address of the memory refused; up to Go 1.10, metadata came first."""
+"""The end of the heap: the address of the refused memory; up to Go 1.10, metadata came first."""
 
 _MOST_ARENA_BYTES = 1 << 38
 _ARENAS = (
@@ -80,8 +80,8 @@ _ARENAS = (
     (re.compile(r"runtime\.sysMap\((?:\w+, ){3}"), (0xC420000000, 0xC042000000)),
     (re.compile(""), (0xC000000000, 0x4000000000)),
 )
-"""Where the heap of a 64-bit program begins, in Go 1.5 and 1.6, up to 1.10, and later, when arm64
-has its own: before 1.11 there were tables below it, smaller ones on Windows (mallocinit,
+"""Where the heap of a 64-bit program begins: in Go 1.5 and 1.6, up to 1.10, and later. arm64 has
+its own address; before 1.11 there were tables below it, smaller ones on Windows (mallocinit,
 malloc.go)."""
 
 _PAGE_BYTES, _HEAP_PAGE_BYTES = 4096, 8192
@@ -92,17 +92,17 @@ _AT_START = re.compile(
     r"runtime\.(?:schedinit|mallocinit|doInit1?)\(|\(\*pageAlloc\)\.(?:sysInit|init)\(|"
     r"(?:sysMap(?:OS)?\(|\(\*pageAlloc\)\.grow\(0x\w+\??, )0x(?:c000000000|4000000000)\??,"
 )
-"""Functions that run before main, and the address of the first memory of a heap, which on arm64
-is another one (mallocinit, malloc.go)."""
+"""Functions that run before main, and the address of the first memory of a heap, which differs on
+arm64 (mallocinit, malloc.go)."""
 
 _RESERVED = re.compile(
     r"runtime\.(?:sysMapOS\(|sysMap\((?:0x\w+\??, ){2}0x\w+\??\)|sysUsedOS\()"
 )
-"""Calls that map what `sysReserve` has reserved, from Go 1.11 on: mem_linux.go maps it with
-MAP_FIXED, for which the kernel counts no more address space. `sysMap` had four arguments before."""
+"""Calls that map memory reserved by `sysReserve`, from Go 1.11 on: mem_linux.go uses MAP_FIXED,
+which adds no address space. `sysMap` had four arguments before."""
 
 _OF_OLD_GO = re.compile(r"runtime\.throw\(0x")
-"""How Go prints a string that is an argument up to 1.16: from 1.17 on in braces."""
+"""A string argument as Go up to 1.16 prints it; from 1.17 on it is in braces."""
 
 _PLATFORM = re.compile(
     # `go version`, people's words, and the names of archives of Go
@@ -123,12 +123,12 @@ _ASSEMBLY = re.compile(r"/asm_(?P<goarch>[a-z0-9]+)\.s:\d")
 _CRASH = re.compile(r"^(?:panic|fatal error): .")
 _RUNNING = re.compile(r"^(?:goroutine \d{1,18} \[running|runtime stack:)")
 _CRASH_LINES, _CRASH_CHARS = 20, 80
-"""Lines from a panic to the goroutine that it ended, and characters of it that are shown."""
+"""Lines from a panic to the goroutine that it ended, and characters of them that are shown."""
 
 _THROW = re.compile(r"^\s*runtime\.throw\(")
 _REFUSAL = re.compile(rf"^\s*(?:{_REFUSED}|runtime\.(?:\(\*mcache\)\.allocLarge|largeAlloc)\()")
-"""Two calls, the lower one first: memory was refused, whatever the error's own line said. For
-large objects, "out of memory" is all that is thrown (mcache.go, malloc.go)."""
+"""Two calls, the lower one first: memory was refused, whatever the error line says. For large
+objects, only "out of memory" is thrown (mcache.go, malloc.go)."""
 _THROW_LINES = 2
 
 _SAME_DEATH_LINES = 3
@@ -138,8 +138,8 @@ _MOST_OF_HOST_BYTES = 1 << 46
 """64 TiB. No machine has more memory."""
 
 _NEAR_BASE_BYTES = 1 << 36
-"""64 GiB. A size that is where a heap begins, or by less than a heap of this size above it, and
-not of whole GiB, is no length but an address in that heap."""
+"""64 GiB. A value within this distance above a heap's beginning, and not a multiple of 1 GiB, is an
+address in that heap, not a size."""
 
 
 def read(messages: Sequence[Message]) -> list[Row]:
@@ -177,7 +177,7 @@ def read(messages: Sequence[Message]) -> list[Row]:
     rows = [
         row | _traced(row, "\n".join(lines))
         for number, (row, lines) in enumerate(zip(rows, tracebacks, strict=True))
-        # Another thread may say the same before the first one has ended the program.
+        # Another thread may report the same before the first one has ended the program.
         if not number or tracebacks[number - 1] or not _is_repeated(rows[number - 1], row)
     ]
     return _with_versions(rows, messages)
@@ -197,7 +197,7 @@ def _with_versions(rows: list[Row], messages: Sequence[Message]) -> list[Row]:
 
 
 def _headless(messages: Sequence[Message]) -> Iterator[int]:
-    """Yields the lines of `runtime.throw` where memory was refused, without the error above."""
+    """Yields the lines of `runtime.throw` for refused memory that have no error above them."""
     crashed_line = -_CRASH_LINES
     thrown_line = -_THROW_LINES
     for message in messages:
@@ -233,7 +233,7 @@ def crashes(messages: Sequence[Message]) -> Iterator[str]:
 
 
 def _is_same(before: Message, message: Message) -> bool:
-    """Returns whether a program said that it ended right after it said why."""
+    """Returns whether a program reported its end right after the reason."""
     near = 0 <= message.line_no - before.line_no <= _SAME_DEATH_LINES
     about = (before.identity(), message.identity())
     names = ("host", "ident", "log_pid", "unit", "container", "container_id", "pod")
@@ -263,7 +263,7 @@ def _row(message: Message, match: re.Match[str]) -> Row:
         "kind": IMPOSSIBLE_SIZE if impossible else kind,
         "requested_bytes": None if impossible else requested or None,
         "in_use_bytes": numbers.whole(match["in_use"]),
-        # The heap grows by addresses first, and these are what the system refused.
+        # The heap first needs addresses, which the system refused here.
         "is_reserved": False if match["requested"] else None,
         "errno": numbers.whole(match["errno"]),
     }
@@ -277,7 +277,7 @@ def _traced(row: Row, text: str) -> Row:
     known |= _kind(row | known, text)
     if _OF_OLD_GO.search(text):
         known["go_version"] = "<1.17"
-    # Memory that had been returned is below where the heap ends.
+    # Returned memory lies below the end of the heap.
     end = _ARENA_USED.search(text) or _AT.search(text)
     if end and "runtime.sysUsed" not in text:
         bases = next(bases for pattern, bases in _ARENAS if pattern.search(text))
@@ -298,7 +298,7 @@ def _traced(row: Row, text: str) -> Row:
 
 
 def _kind(row: Row, text: str) -> Row:
-    """Returns the kind of a refusal, if its size or the traceback shows another one."""
+    """Returns another kind of a refusal if its size or the traceback shows one."""
     if (asked := row.get("requested_bytes")) and _is_address(asked):
         return {"kind": IMPOSSIBLE_SIZE}
     is_first = row.get("in_use_bytes") == 0 or _AT_START.search(text)
@@ -314,7 +314,7 @@ def _is_address(size: int) -> bool:
 
 
 def _requested(text: str) -> int | None:
-    """Returns the size that was refused, or of the allocation if the heap grows by no more."""
+    """Returns the refused size, or that of the allocation if the heap grows by no more."""
     sizes = (int(size, 16) for size in _SIZE.findall(text))
     for size in sizes:
         if 0 < size <= _MOST_OF_HOST_BYTES and size % _PAGE_BYTES == 0:

@@ -1,7 +1,7 @@
-"""Records inside a frame: what a log collector writes around each of them.
+"""Records inside a frame: the text that a log collector writes around each record.
 
-The core reads such records and finds their frames, without times and counters. What a
-frame means is decided once for each (`wrappers.framing`).
+The core reads such records and finds their frames, without times and counters. The meaning of each
+frame is decided once (`wrappers.framing`).
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ import polars as pl
 from gctrace_analyzer.ingest.rows import without
 
 HEAD = b"gc"
-"""How records begin."""
+"""Beginnings of records."""
 
 TIMES = (b"Y-m-dTH:M:S", b"Y-m-d H:M:S", b"Y/m/d H:M:S", b"b e H:M:S", b"Lmd H:M:S")
 """Layouts of times: `Y m d H M S` are digits, `b` a month, `e` a day, `L` a level of glog. A
-fraction may follow. The core knows seconds since 1970 too."""
+fraction may follow. The core also knows seconds since 1970."""
 
 _OF_JOURNALD = {
     "__CURSOR": "quoted",
@@ -39,8 +39,8 @@ CHANGES = (
     ),
     (b"^[", "digits"),
 )
-"""What else changes from line to line, after which text: of journald's JSON, and the counter of
-Fluent Bit at the start of a line (`^`)."""
+"""Other text that changes from line to line, and the text before it: for journald's JSON, and for
+the counter of Fluent Bit at the start of a line (`^`)."""
 
 SLOTS = ("slot_0", "slot_1", "slot_2")
 """Times and clocks of a frame in microseconds."""
@@ -50,13 +50,13 @@ UNITS = ("unit_0", "unit_1", "unit_2")
 
 EMPTY = -(1 << 63)
 OF_FRAMES = ("key", *SLOTS, *UNITS)
-"""What the core knows of a record's frame."""
+"""Columns that the core knows about a record's frame."""
 
 INTEGERS = {"key": pl.Int64(), "new": pl.Int64()}
 
 
 class Key(NamedTuple):
-    """A frame without what changes, how many lines have it, and some of these."""
+    """A frame without its changing text, the number of its lines, and some of these."""
 
     text: bytes
     lines: int
@@ -84,7 +84,7 @@ class Framed:
 
     @cached_property
     def probes(self) -> list[int]:
-        """Returns the lines that are looked at, in order."""
+        """Returns the lines to examine, in order."""
         return sorted(number for key in self.keys for number in key.some)
 
     @property
@@ -93,7 +93,7 @@ class Framed:
         return [without(frame, *OF_FRAMES) for frame in self.cycles]
 
     def only(self, keys: Sequence[int]) -> Framed:
-        """Returns the records with one of these keys, which get numbers from 0."""
+        """Returns the records with one of these keys, which are renumbered from 0."""
         numbers = pl.DataFrame(
             {"key": keys, "new": range(len(keys))}, schema_overrides=INTEGERS
         )

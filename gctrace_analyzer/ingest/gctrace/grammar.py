@@ -44,7 +44,7 @@ def version_key(version: str) -> tuple[int, ...]:
 
 @frozen
 class Field:
-    """A number or word of a line: its name, and the kind of text that it is (`KINDS`)."""
+    """A number or word of a line: its name, and the kind of its text (`KINDS`)."""
 
     name: str
     kind: str
@@ -65,7 +65,7 @@ Part = str | Field | Optional
 class Shape:
     """One line format, printed by Go `go_min` to `go_max` (None: up to the newest release).
 
-    Each exists once, so that they are compared by identity; caches of patterns have them as keys.
+    Each shape exists once and is compared by identity; caches of patterns use shapes as keys.
     """
 
     id: str

@@ -5,7 +5,7 @@ from __future__ import annotations
 import polars as pl
 
 SEPARATOR = b"\x01"
-"""Must not occur in a line that Polars splits from others; a space takes its place."""
+"""A character that must not occur in a line that Polars splits; a space replaces it."""
 
 _ZLIB_FIRST_BYTE = b"x"
 

@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from gctrace_analyzer.ingest.gctrace.framed import Framed
 
 _LITERAL = re.compile(r"(?:[^\\[\](){}.*+?^$|]|\\[^A-Za-z0-9])+")
-"""What each alternative of a quick search begins with, as a pattern has it."""
+"""Beginning of each alternative of a quick search, as the pattern has it."""
 
 _MOSTLY_BARE = 4
 """A log has no log prefix if bare records outnumber prefixed ones by this factor."""
@@ -92,9 +92,9 @@ def _parse(data: bytes) -> ChunkResult:
 
 
 def _with_benchmarks(messages: pl.DataFrame, data: bytes) -> pl.DataFrame:
-    """Returns the messages of a chunk with what benchmarks have printed; it may precede a record.
+    """Returns the messages of a chunk with the output of benchmarks, which may precede a record.
 
-    Such a name is no log prefix, and a line of figures has none.
+    The name of a benchmark is not a log prefix, and a line of figures has no prefix.
     """
     lines = split(data).with_row_index("line_no", offset=1)
     lines = lines.filter(pl.col("text").str.contains(bench_lines.HINT))
@@ -105,7 +105,7 @@ def _with_benchmarks(messages: pl.DataFrame, data: bytes) -> pl.DataFrame:
 
 
 def _with_table_rows(messages: pl.DataFrame, data: bytes) -> pl.DataFrame:
-    """Returns the messages of a chunk with those lines that may be rows of a table of MemStats."""
+    """Returns the messages of a chunk with possible rows of a table of MemStats."""
     from gctrace_analyzer.ingest.memstats import printed_tables
 
     if not printed_tables.headers(messages["text"]):
@@ -120,10 +120,10 @@ def _with_table_rows(messages: pl.DataFrame, data: bytes) -> pl.DataFrame:
 
 @cache
 def _words() -> tuple[bytes, ...]:
-    """Returns texts of which each line that `_stripped` looks at contains one, or is long."""
+    """Returns words: each line for `_stripped` contains one, unless it is long."""
     literals = (_LITERAL.match(each) for each in f"{patterns.HINT}|{COARSE}".split("|"))
     words = {re.sub(r"\\(.)", r"\1", each[0]): None for each in literals if each}
-    # A word that contains another one finds nothing more.
+    # A word that contains another one finds no further lines.
     return tuple(
         word.encode()
         for word in words
@@ -156,7 +156,7 @@ def _stripped(
     relevant = payload | runtime | _are_long(maybe)
     if int(runtime.sum()) * _MOSTLY_BARE > bare:
         return strip_prefixes(where(maybe, relevant))
-    # In this log records have no prefix: text before a record comes from another write.
+    # Records in this log have no prefix: text before a record comes from another write.
     others = strip_prefixes(where(maybe, payload & ~runtime))
     if not others.depth:
         return Stripped(where(maybe, relevant), Counter(), 0, messages=where(maybe, payload))
@@ -168,12 +168,12 @@ def _stripped(
 def _unframed(
     lines: Lines, framed: Framed, rest: pl.DataFrame, bare: int, data: bytes
 ) -> tuple[Stripped, list[pl.DataFrame], pl.DataFrame | None]:
-    """Returns other lines without their prefixes, and the records inside frames that are known.
+    """Returns other lines without prefixes, and the records inside known frames.
 
     Args:
         lines: the lines of the chunk.
         framed: its records inside a frame.
-        rest: the lines that are neither these nor bare records.
+        rest: the lines that are neither framed nor bare records.
         bare: the number of lines that are bare records.
         data: the chunk.
     """
@@ -195,7 +195,7 @@ def _unframed(
         useful = _relevant(useful)
     if len(useful):
         return _decided(lines, framed, useful, data)
-    # The chunks of a log have the same frames: all others wait for what the first decides.
+    # The chunks of a log have the same frames, so all wait for the decision of the first.
     with framing.DECIDING:
         if (recalled := framing.recalled(framed)) is None:
             return _decided(lines, framed, useful, data)
@@ -206,7 +206,7 @@ def _unframed(
 def _decided(
     lines: Lines, framed: Framed, useful: pl.DataFrame, data: bytes
 ) -> tuple[Stripped, list[pl.DataFrame], pl.DataFrame | None]:
-    """Returns what `_unframed` does, from what the lines of each frame have in common."""
+    """Returns the result of `_unframed`, from what the lines of each frame have in common."""
     alone = useful.is_empty()
     while True:
         tally = framing.tally(framed)
@@ -231,14 +231,14 @@ def _decided(
 
 
 def _records_alone(lines: pl.DataFrame) -> pl.DataFrame:
-    """Returns the lines without those that another reader looks at too."""
+    """Returns the lines without those that another reader also reads."""
     bare = are_bare(lines)
-    # A record and nothing else is for no other reader.
+    # A pure record is for no other reader.
     return lines if bare.all() else lines.filter(bare | ~pl.col("text").str.contains(_others()))
 
 
 def _cycles_of(stripped: Stripped) -> pl.DataFrame:
-    """Returns the cycles of lines without prefixes that are whole, and not joined or suspect."""
+    """Returns the cycles of lines without prefixes that are complete, not joined or suspect."""
     tables: Frames = {"cycles": []}
     suspects = _add_stripped(stripped, tables)
     cycles = cycles_frame(tables["cycles"])
@@ -255,7 +255,7 @@ def _in_order(lines: pl.DataFrame, others: pl.DataFrame) -> pl.DataFrame:
 def _useful(
     lines: pl.DataFrame, every_line: Callable[[], pl.DataFrame]
 ) -> tuple[pl.DataFrame, pl.Series]:
-    """Returns the lines that may contain something useful, or are long; and which have `_others`.
+    """Returns the lines that may be useful or are long, and which of them match `_others`.
 
     Args:
         lines: lines, of which those without a match of `patterns.HINT` and `COARSE` may be missing.
@@ -283,12 +283,12 @@ def _match(lines: pl.DataFrame, pattern: str) -> pl.Series:
 
 
 def _others() -> str:
-    """Returns the pattern of lines for the readers of everything except gctrace."""
+    """Returns the pattern of lines for all readers except that of gctrace."""
     # Loading them takes longer than reading a short log without such lines.
     from gctrace_analyzer.ingest.evidence import dispatch
 
-    # A word boundary of Unicode makes the search a hundred times slower in text that is not ASCII,
-    # and so do the digits of Unicode once the pattern is large.
+    # Unicode word boundaries make the search a hundred times slower in non-ASCII text, and so do
+    # Unicode digits once the pattern is large.
     return dispatch.HINT.replace(r"\b", r"(?-u:\b)").replace(r"\d", "[0-9]")
 
 
@@ -400,7 +400,7 @@ def _with_origin(suspects: list[Suspect], lines: pl.DataFrame) -> list[Suspect]:
 
 
 def _relevant(lines: pl.DataFrame) -> pl.DataFrame:
-    """Returns the lines of a quick search that match exact patterns too, or are too long."""
+    """Returns the lines of a quick search that also match exact patterns, or are too long."""
     runtime = _match(lines, patterns.RUNTIME)
     if runtime.all():
         return lines

@@ -15,8 +15,8 @@ from gctrace_analyzer.ingest.gctrace.records import read_records
 from gctrace_analyzer.ingest.rows import parted, without
 from gctrace_analyzer.ingest.sources import LONG_LINE_BYTES
 
-# Every line of the runtime, or part of one, contains one of these. All lines are searched for
-# them: short literals in a regular expression are three times as fast here as Aho-Corasick.
+# Every line of the runtime, or part of one, contains one of these. All lines are searched: short
+# literals in a regular expression are three times as fast here as Aho-Corasick.
 HINT = r" @|gc\d|GC f|scvg|scav|pacer|scan:| ms c|MB "
 
 MODERN_HEAD = r"gc #?\d+ @\d"
@@ -38,17 +38,17 @@ _ARROWS = (
     "\u2192", "\u2013>", "\u2014>", "\u2013&gt;", "\u2014&gt;",
 )  # fmt: skip
 _MARKUP = {**dict.fromkeys(_ARROWS, "->"), "**": "", "&nbsp;": " "}
-"""What `->` becomes, escaped as in HTML, JSON or Markdown, or as an arrow or dash set by an editor;
-and what makes a part of a record bold."""
+"""Replacements of `->`: escaped in HTML, JSON or Markdown, or an arrow or dash of an editor; and
+marks that make part of a record bold."""
 
 _TAGS = ("</", "<br")
 _TAG = r"</?[a-z][a-z0-9]*(?: +[a-z-]+=(?:\"[^\"<>]*\"|'[^'<>]*'))* */?>"
-"""A tag of HTML, as in a page that a log was copied from, and what a line with tags contains."""
+"""A tag of HTML, as in a page that a log was copied from, and a mark of lines with tags."""
 
 _SPACED = r"(\d) +([+/]|->) +(\d)"
-"""Matches what some log pipelines make of two numbers and `+`, `/` or `->` between them."""
+"""Two numbers with `+`, `/` or `->` between them, as some log pipelines space them."""
 
-# Matches text of another write that came before the runtime wrote the line end of a record.
+# Text of another write before the runtime wrote the line end of a record.
 _GLUED = r"^[^\s\"'\\`]*[A-Za-z0-9]"
 _NO_WORDS = r"^[^A-Za-z0-9]*$"
 
@@ -98,7 +98,7 @@ def _without_blanks(lines: pl.DataFrame) -> pl.DataFrame:
     spaced = lines["text"].str.contains(_SPACED)
     if not spaced.any():
         return lines
-    # A number of one digit is the end of one pair and the beginning of the next.
+    # A one-digit number is the end of one pair and the beginning of the next.
     without_blanks = text
     for _ in range(2):
         without_blanks = without_blanks.str.replace_all(_SPACED, "${1}${2}${3}")
@@ -118,7 +118,7 @@ def _suspects(rows: pl.DataFrame, kind: str) -> list[Suspect]:
 
 
 def _anchored(lines: pl.DataFrame, head: str) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """Returns the lines that contain `head`, without what precedes it, and the other lines."""
+    """Returns the lines that contain `head`, without the text before it, and the other lines."""
     place = lines["text"].str.find(head)
     if place.null_count() == len(lines):
         return lines.clear(), lines
@@ -140,7 +140,7 @@ def _anchored(lines: pl.DataFrame, head: str) -> tuple[pl.DataFrame, pl.DataFram
 def _add_in_order(
     records: pl.DataFrame, shapes: tuple[Shape, ...], tables: Frames
 ) -> list[Suspect]:
-    """Adds records as `_add_records` does, those of one line in the order of that line."""
+    """Adds records like `_add_records`, keeping the order of records on one line."""
     numbers = records["line_no"]
     if not numbers.is_duplicated().any():
         return _add_records(records, shapes, tables)

@@ -23,15 +23,15 @@ from gctrace_analyzer.ingest.sources import LONG_LINE_BYTES
 
 _LINE_NO = "line_no"
 _ENDS = (" P", " (forced)", " yields", " handoff")
-"""How the records of cycles end."""
+"""Ends of the records of cycles."""
 
 
 class Lines(NamedTuple):
     """The lines of a chunk.
 
     Attributes:
-        total: how many lines the chunk has.
-        cycles: the cycles that the core has read, and `read`, how many they are.
+        total: the number of lines in the chunk.
+        cycles: the cycles that the core has read; `read` is their number.
         others: the other lines, `line_no text`. The text of an empty line is null.
         is_partial: whether the core has left out lines that contain none of the words.
         framed: the records inside a frame that the core has read; None without any.
@@ -50,8 +50,8 @@ def lines_of(data: bytes, words: Sequence[bytes] = ()) -> Lines:
 
     Args:
         data: whole lines without `lines.SEPARATOR`.
-        words: lines that contain none of these, and are not longer than `LONG_LINE_BYTES`, may be
-            left out if there are records.
+        words: if there are records, lines without any of these words may be left out, unless they
+            are longer than `LONG_LINE_BYTES`.
     """
     compiled = core.compiled()
     if compiled is None:
@@ -83,7 +83,7 @@ def lines_of(data: bytes, words: Sequence[bytes] = ()) -> Lines:
 
 
 def are_bare(lines: pl.DataFrame) -> pl.Series:
-    """Returns whether each line is a record and nothing else: it begins and ends like one."""
+    """Returns whether each line is a pure record: it begins and ends like one."""
     # A line torn from a record has the beginning or the end, but not both.
     if lines.is_empty():
         return pl.Series("bare", [], pl.Boolean)
@@ -93,7 +93,7 @@ def are_bare(lines: pl.DataFrame) -> pl.Series:
 
 
 def all_others(lines: Lines, data: bytes) -> pl.DataFrame:
-    """Returns the lines of the chunk `data` that begin or end unlike a record."""
+    """Returns the lines of the chunk `data` that do not begin or end like a record."""
     everything = _split(data).others if lines.is_partial else lines.others
     return where(everything, ~are_bare(everything))
 
@@ -165,7 +165,7 @@ def _reader(
 
 @cache
 def _variants() -> tuple[Variant, ...]:
-    """Returns the variants of the formats of cycles, those of one pattern together."""
+    """Returns the variants of the cycle formats, grouped by pattern."""
     return tuple(variant for shape in GCTRACE for variant in shape.variants)
 
 

@@ -67,25 +67,25 @@ _WITHOUT_COLON = re.compile(r"gc #?\d+ @\d+\.\d+s -?\d+% +\d+(?:\.\d+)?\+")
 _ELLIPSIS = re.compile(r"\.\.\.|…")
 
 _MAX_TEARS = 3
-"""How often one record may be torn; twice was never seen in 4,369 real cycles."""
+"""Most tears of one record; two were never seen in 4,369 real cycles."""
 
 RECORD_CHARS = 1024
 """No record is longer: the longest, from Go 1.5, has 22 numbers and 100 other characters."""
 
 _MAX_HEADS = 256
-"""How many places before the rest of a record are tried as its beginning."""
+"""Possible beginnings that are tried before the rest of a record."""
 
 _CUTS, _CUTS_PER_SUSPECT = 5_000, 2
-"""How many places in the parts of records are tried where another write may have cut them twice.
-A log needs a few hundred; damaged lines that resemble each other would need millions."""
+"""Places that are tried as second cuts in the parts of records. A log needs a few hundred; damaged
+lines that resemble each other would need millions."""
 
 _MAX_HEADS_OF_A_LINE = 16
-"""How many beginnings of records on one line are joined; a Go program prints no more."""
+"""Most beginnings of records on one line that are joined; a Go program prints no more."""
 
 _HEAD = re.compile(MODERN_HEAD)
 _BARE_GC = re.compile(r"gc (?:#?\d*)|gc$")
 _MIDDLE = re.compile(r"^(?:[-\d.+/>@%: s]*(?:%|ms c|MB|->)|#?\d* ?@\d)")
-# Text with two numbers where a record has them, such as `gc 12 @0.345`, is part of a record.
+# Text with two numbers in the places of a record, such as `gc 12 @0.345`, is part of a record.
 _CERTAINLY_A_RECORD = re.compile(r"^(?:gc #?\d+ @\d+\.\d{3}|(?!gc #?\d+ ).*?\d\D+\d)")
 _RECORD_WORDS = re.compile(r" ms cpu| MB |\d P\b")
 _PIECE_WORDS = re.compile(
@@ -183,7 +183,7 @@ class _Rejoiner:
         return self.result
 
     def _unused(self, numbers: range) -> list[tuple[int, str]]:
-        """Returns the given lines with their text, except those that are part of a record."""
+        """Returns the given lines with their text, except lines that are part of a record."""
         return [(n, self.lines[n]) for n in numbers if n in self.lines and n not in self.used]
 
     def _after(self, line_no: int) -> list[tuple[int, str]]:
@@ -200,7 +200,7 @@ class _Rejoiner:
                 return
 
     def _find_rest(self, head: Suspect) -> None:
-        """Finds the rest of a record that begins at `head`."""
+        """Finds the rest of the record that begins at `head`."""
         if _holds_two_records(head.text):
             return
         following = self._after(head.line_no)
@@ -220,7 +220,7 @@ class _Rejoiner:
         shapes: tuple[Shape, ...],
         tears: int,
     ) -> tuple[str, list[int]] | None:
-        """Returns the record that `begin` and a following line make up, and the lines it took.
+        """Returns the record made of `begin` and a following line, and the lines used.
 
         `begin` is the beginning of the record, followed by the text of another write.
         """
@@ -267,7 +267,7 @@ class _Rejoiner:
         """Finds the `gc N` that the rest of a record belongs to; the rest may be torn too."""
         nearest: dict[tuple[str, str], int] = {}
         for number, begin, prefix in islice(self._heads_before(tail.line_no), _MAX_HEADS):
-            # What the nearest of equal ones does not explain, the others do not either.
+            # If the nearest of equal lines does not fit, the others do not either.
             nearest.setdefault((begin, prefix), number)
         heads = [(number, *head) for head, number in nearest.items()]
         for number, begin, prefix in heads:
@@ -290,7 +290,7 @@ class _Rejoiner:
                     return
 
     def _heads_before(self, line_no: int) -> Iterator[tuple[int, str, str]]:
-        """Yields each possible bare `gc N` before a line: line, text from it on, and prefix.
+        """Yields each possible bare `gc N` before a line: line, text from there, and prefix.
 
         Those at the start of a line come before all others; otherwise the nearest comes first.
         """
@@ -303,10 +303,10 @@ class _Rejoiner:
                         yield number, line[at:], line[:at]
 
     def _most_plausible(self, line_no: int, begin: str, cuts: list[tuple[int, str]]) -> str:
-        """Returns the most plausible of several cuts that give a whole record.
+        """Returns the most plausible of several cuts that complete a record.
 
-        Three criteria, the most important first: the text of the other write begins like nearby
-        lines, the record has the expected cycle number, the runtime could print its numbers.
+        There are three criteria, the most important first: the other text begins like nearby lines,
+        the record has the expected cycle number, and the runtime could have printed its numbers.
         """
         if len(cuts) == 1:
             return cuts[0][1]
@@ -330,7 +330,7 @@ def _possible_shapes(text: str) -> tuple[Shape, ...]:
 def _unwrapped(
     head: Suspect, following: list[tuple[int, str]], shapes: tuple[Shape, ...]
 ) -> tuple[str, list[int]] | None:
-    """Returns the record that a person or a mail program wrapped, and the lines it took."""
+    """Returns the record that a person or a mail program wrapped, and the lines used."""
     text, used = head.text.rstrip(), []
     if not _PIECE_WORDS.fullmatch(text) or _record_length(text, shapes) < len(text):
         return None
@@ -348,7 +348,7 @@ def _unwrapped(
 
 
 def _possible_rests(line: str, prefix: str) -> Iterator[str]:
-    """Yields what may be the rest of a record: the line, and the line without its prefix."""
+    """Yields possible rests of a record: the line, and the line without its prefix."""
     for text in (line, line[len(prefix) :] if prefix else ""):
         if text.strip() and not _HEAD.match(text) and not _HEAD.match(line):
             yield text.rstrip()
@@ -398,7 +398,7 @@ def _holds_two_records(text: str) -> bool:
 
 
 def _record_length(text: str, shapes: tuple[Shape, ...]) -> int:
-    """Returns how many characters at the start of `text` may be the beginning of a record."""
+    """Returns the length of the text at the start of `text` that may begin a record."""
     longest = 0
     for beginning in _beginnings(shapes):
         if match := beginning.match(text):
@@ -429,7 +429,7 @@ def _completions(begin: str, rest: str, shapes: tuple[Shape, ...]) -> Iterator[t
 
 @lru_cache(1024)
 def _completed_by(skeleton: str) -> re.Pattern[str]:
-    """Returns a pattern of the texts that are `skeleton` without their digits and dots."""
+    """Returns a pattern of the texts that equal `skeleton` without digits and dots."""
     return re.compile("".join(rf"[\d.]*+{re.escape(char)}" for char in skeleton))
 
 
@@ -445,7 +445,7 @@ def _variants(shapes: tuple[Shape, ...]) -> tuple[Variant, ...]:
 
 @cache
 def _beginnings(shapes: tuple[Shape, ...]) -> tuple[re.Pattern[str], ...]:
-    """Returns, for each variant, a pattern that matches any beginning of it."""
+    """Returns for each variant a pattern of all its beginnings."""
     patterns = []
     for variant in _variants(shapes):
         steps: list[str] = []
@@ -460,12 +460,12 @@ def _beginnings(shapes: tuple[Shape, ...]) -> tuple[re.Pattern[str], ...]:
 
 @lru_cache(4096)
 def _outline(text: str) -> str:
-    """Returns the text with digits and letters replaced, to compare how lines begin."""
+    """Returns the text with digits and letters replaced, to compare beginnings of lines."""
     return re.sub(r"[^\W\d_]", "a", re.sub(r"\d", "0", text))
 
 
 def _implausibility(record: str) -> float:
-    """Returns how unlike the runtime's output a record's numbers are; 0: nothing unusual."""
+    """Returns how much a record's numbers differ from runtime output; 0: nothing unusual."""
     matches = ((shape, re.fullmatch(shape.pattern, record)) for shape in MODERN)
     shape, match = next(((s, m) for s, m in matches if m), (None, None))
     if shape is None or match is None:
