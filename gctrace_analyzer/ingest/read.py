@@ -203,7 +203,7 @@ def joined_log(parts: list[Part], options: ReadOptions, notes: Sequence[str]) ->
 def _aligned(
     clock: Clock, cycles: pl.DataFrame, dumps: pl.DataFrame
 ) -> tuple[Clock, list[str]]:
-    """Returns the clock with the start that metrics give a log without timestamps, and a note."""
+    """Returns the clock, with a start from metrics if the log lacks timestamps, and a note."""
     aligned = None if clock.start is not None else alignment.started_at(cycles, dumps)
     if aligned is None:
         return clock, []

@@ -222,8 +222,8 @@ def is_one_process(frame: pl.DataFrame) -> bool:
 Within: TypeAlias = Callable[[pl.Expr], pl.Expr]
 """What restricts an expression to the rows of each process.
 
-The neighbours of a cycle are the cycles of its process with the numbers before and after it. If the
-line of a neighbour is missing, every column that needs this neighbour is null.
+The neighbours of a cycle are the cycles of its process with the numbers before and after it. If a
+neighbour's line is missing, every column that needs it is null.
 """
 
 

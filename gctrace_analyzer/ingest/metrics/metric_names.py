@@ -305,7 +305,7 @@ def _by_name(name: str) -> Metric | None:
 
 
 def _of_collector(name: str) -> Metric | None:
-    """Returns what a name fills of which only the part behind that of the collector is known."""
+    """Returns the column for a collector's name, by the part after its prefix."""
     if _OF_PAUSES.fullmatch(name):
         return Metric("pause_longest_s", 1 / NS)
     plain = re.sub(r"[./]", "_", name)

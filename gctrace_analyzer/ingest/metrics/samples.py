@@ -232,7 +232,7 @@ def _is_of_container(samples: Samples) -> pl.Series:
 
 
 def _of_go(samples: Samples) -> pl.DataFrame:
-    """Returns the samples of Go programs in the units of their columns, impossible ones as null."""
+    """Returns the samples of Go programs in the units of their columns, or null if impossible."""
     every = pl.concat(samples.frames)
     every = every.filter(~_is_of_container(samples).gather(every["series"]))
     column, factor = (
