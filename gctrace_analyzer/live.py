@@ -40,11 +40,11 @@ class Readable(Protocol):
 
 
 MOST_CYCLES = 500_000
-"""How many cycles are kept: an hour of a program with 140 GC cycles per second. They take
-25 MiB of memory, and about 700 MiB while a report is made."""
+"""Cycles that are kept: an hour of a program with 140 GC cycles per second. They take 25 MiB of
+memory, and about 700 MiB while a report is made."""
 
 _OF_BYTES = ("compression", "encoding", "bytes", "damage", "first")
-"""What is known about an input before its lines are read (`SourceFacts`)."""
+"""Facts about an input that are known before its lines are read (`SourceFacts`)."""
 
 
 @frozen
@@ -53,8 +53,8 @@ class LatestWindow:
 
     Attributes:
         run: the run of the cycles in the window.
-        end_s: when the last of them ended, in seconds since the start of that process.
-        gc_num: the number of the last of them.
+        end_s: when the last cycle ended, in seconds since the start of that process.
+        gc_num: the number of the last cycle.
     """
 
     run: Run
@@ -86,7 +86,7 @@ class Live:
         return sum(input_.lines for input_ in self._inputs)
 
     def begin(self, facts: SourceFacts) -> None:
-        """Starts another input; what is added from now on belongs to it."""
+        """Starts another input; everything added from now on belongs to it."""
         self._inputs.append(LiveInput(facts))
 
     def add(self, data: bytes) -> None:
@@ -124,7 +124,7 @@ class Live:
                 (part,) = read_parts(
                     source, kind="log", columns=None, whole_bytes=None, progress=None
                 )
-            # Not those of the lines that are kept
+            # Without the notes on the kept lines.
             given = {name: getattr(input_.facts, name) for name in _OF_BYTES}
             part.facts = replace(part.facts, **given)
             part.beginning = input_.beginning.decode(errors="replace")
@@ -175,11 +175,11 @@ class Live:
 
 
 MOST_SILENT = 10_000
-"""Intervals without a cycle before one that is believed at once. Unless GOGC is off, there is a
-cycle at least every two minutes."""
+"""Intervals without a cycle before a later cycle is accepted at once. Unless GOGC is off, there is
+a cycle at least every two minutes."""
 
 MOST_AT_END = 100
-"""Intervals into which the last cycle may reach."""
+"""Most intervals that the last cycle may span."""
 
 
 class Intervals:
@@ -225,7 +225,7 @@ class Intervals:
         try:
             rows = recent.windows(self._every_s)
         except BadSettingError:
-            # A duration is damaged, which the next cycle shows.
+            # A duration is damaged, as the next cycle shows.
             return []
         intervals = []
         for row in rows.iter_rows(named=True):
@@ -239,7 +239,7 @@ class Intervals:
     def _newest_starts(self, cycles: pl.DataFrame) -> dict[int, float]:
         """Returns the start of the newest cycle of each process.
 
-        A start far after all others counts only when another cycle follows: it may be damaged.
+        A start far after all others may be damaged, so it counts only when another cycle follows.
         """
         starts = cycles.drop_nulls("start_s").group_by("process").agg(pl.col("start_s").tail(2))
         newest_starts = {}
@@ -250,7 +250,7 @@ class Intervals:
         return newest_starts
 
     def _index(self, seconds: float) -> int:
-        """Returns the number of the interval in which a time is."""
+        """Returns the number of the interval that contains a time."""
         return math.floor(seconds / self._every_s)
 
     def _is_due(self, newest: tuple[int, float | None]) -> bool:
@@ -283,10 +283,10 @@ class Intervals:
     def _numbers(
         self, cycles: pl.DataFrame
     ) -> tuple[dict[int, int], dict[tuple[str, int], int]]:
-        """Maps process numbers of these cycles to numbers that stay the same between calls.
+        """Maps the process numbers of these cycles to numbers that stay the same between calls.
 
-        The second map has these numbers by the input and line of the newest cycle of each
-        process, by which the next call recognises the process.
+        The second map has these numbers by input and line of each process's newest cycle, from
+        which the next call recognises the process.
         """
         at = pl.struct(pl.col("source").cast(pl.String), "line_no")
         known = cycles.select("process", at=at).group_by("process", maintain_order=True).all()

@@ -40,7 +40,11 @@ RATES: dict[str, tuple[pl.Expr, pl.Expr]] = {
     ROUNDING: (pl.col("rounding_mib"), pl.col("allocated_mib")),
     "true_live_heap_mib": (pl.col("true_live_mib"), pl.lit(1.0)),
 }
-"""Each rate: numerator and denominator, in the columns of spans."""
+"""Each rate: numerator and denominator, in the columns of spans.
+
+The frequency of a run counts from the start of its first cycle to that of its last one. For a part
+of a run (a window, a segment, an episode) it is `counted_per_s`: its cycles in its time.
+"""
 
 
 @cache

@@ -1,8 +1,8 @@
-"""The gate for numbers from inputs: a number that cannot be true or does not fit becomes null.
+"""The gate for numbers from inputs: impossible or unfitting numbers become null.
 
-Every reader takes its numbers through this module, from text, from JSON and from columns of
-text. What passes is finite and has at most 62 bits, so that the arithmetic on it cannot fail. What
-does not pass is null, and the rest of the row is kept.
+Every reader takes its numbers through this module, from text, from JSON and from columns of text.
+Accepted numbers are finite and have at most 62 bits, so arithmetic on them cannot fail. Other
+numbers become null, and the rest of the row is kept.
 """
 
 from __future__ import annotations
@@ -20,17 +20,16 @@ if TYPE_CHECKING:
     _Numbers = TypeVar("_Numbers", pl.Expr, pl.Series)
 
 LARGEST = 1 << 62
-"""No size, time or count of a program is larger, and differences of two such numbers still have
-64 bits."""
+"""No size, time or count is larger, and differences of two such numbers still fit into 64 bits."""
 
 ADDRESSABLE_BYTES = 1 << 48
-"""Go addresses no more memory (heapAddrBits, runtime/malloc.go)."""
+"""Bytes. Go cannot address more memory (heapAddrBits, runtime/malloc.go)."""
 
 LARGEST_EXPORTED = 1 << 64
-"""Metrics are unsigned numbers: GOGC=off is exported as 2**64 - 1, no limit as 2**63 - 1."""
+"""Metrics are unsigned numbers: GOGC=off is exported as 2**64 - 1, "no limit" as 2**63 - 1."""
 
 EARLIEST, LATEST = datetime(1970, 1, 1), datetime(2200, 1, 1)
-"""Timestamps, in UTC, are between these. Arithmetic on them stays in the range of `datetime`."""
+"""Range of timestamps, in UTC, in which arithmetic stays in the range of `datetime`."""
 
 # Python's own `int` and `float` also accept `1_000`, `nan` and the digits of other scripts.
 _WHOLE = re.compile(r"\s*([+-]?[0-9]{1,40})\s*")
@@ -101,7 +100,7 @@ def whole_column(text: _Numbers) -> _Numbers:
 
 
 def seconds_of_us(micros: _Numbers) -> _Numbers:
-    """Returns microseconds as seconds; Polars divides one number otherwise than many."""
+    """Returns microseconds as seconds; Polars divides a single number differently."""
     return (micros.cast(pl.Float64) / 1e6).round(6)
 
 

@@ -39,10 +39,10 @@ if TYPE_CHECKING:
     from gctrace_analyzer.ingest.input import Part
 
 FEWEST_REPEATED = 3
-"""Fewer cycles that two inputs have in common are no proof that they overlap."""
+"""With fewer common cycles, it is not proven that two inputs overlap."""
 
 _TELLING_FIGURES = 5
-"""Equal lines of one input that have this many different durations are copies of one."""
+"""Equal lines of one input with this many different durations are copies."""
 
 _PRINTED = (
     "gc_num", "start_s", "stw_sweep_term_ms", "concurrent_mark_ms", "stw_mark_term_ms",
@@ -50,7 +50,7 @@ _PRINTED = (
     "stw_mark_term_cpu_ms", "heap_start_mib", "heap_end_mib", "heap_live_mib",
     "heap_goal_mib", "gc_cpu_since_start_pct", "procs",
 )  # fmt: skip
-"""What the line of a cycle says."""
+"""Columns with the printed values of a cycle."""
 
 _NAMED = "[^\x1f]"
 """Matches an identity (`_key`) that is not empty."""
@@ -59,7 +59,8 @@ _OF_PROCESS = (*IDENTITY, RUN)
 """Columns whose values are the same for all cycles of a process."""
 
 LOST_CYCLES = 1
-"""Cycles that a file may lack at its start and still continue another: rotation can tear a line."""
+"""Cycles that a file may lack at its start and still continue another one: rotation can tear a
+line."""
 
 
 def processes(cycles: pl.DataFrame, companions: Iterable[pl.DataFrame] = ()) -> pl.DataFrame:
@@ -75,7 +76,7 @@ def processes(cycles: pl.DataFrame, companions: Iterable[pl.DataFrame] = ()) -> 
                 formats.get(process, []).extend(also)
     versions = [go_versions(each) for each in formats.values()]
     begins, ends = spans.pop("begins"), spans.pop("ends")
-    # A log may be rotated; another one is of another program, or of another replica.
+    # A rotated log may continue; another log belongs to another program or replica.
     logs = [age(str(source))[0] for source in spans["source"]]
     columns = {
         **spans,
@@ -132,7 +133,7 @@ def known_number(processes: pl.DataFrame, number: object) -> int:
     """Returns the number of a process that is in the table.
 
     Raises:
-        BadSettingError: not a number, or no process has it.
+        BadSettingError: the text is not a number, or no process has it.
     """
     numbers = processes["process"].to_list()
     is_number = hasattr(number, "__index__") and not isinstance(number, bool)
@@ -162,16 +163,16 @@ def go_versions(formats: Iterable[str]) -> tuple[str | None, str | None]:
 
 
 def without_repeated(parts: Sequence[Part]) -> list[str]:
-    """Removes cycles that the inputs have twice; returns a note on each input that has such.
+    """Removes cycles that occur twice in the inputs; returns a note on each such input.
 
-    Logs that were fetched twice overlap, and a log may be saved with timestamps and without: then
-    the lines with timestamps are kept. A text may show a line again, to explain it.
+    Logs that were fetched twice overlap. A log may also be saved with and without timestamps: then
+    the lines with timestamps are kept. And a text may repeat a line to explain it.
     """
     inputs = [part.cycles for part in parts]
     # Cycles without a start, of Go 1.4 and earlier, may be equal by chance.
     begun = pl.col("start_s").is_not_null()
     twice = pl.struct("gc_num", "start_s").is_duplicated()
-    # Names take longer to compare than numbers, and hardly any inputs overlap.
+    # Comparing names takes longer than comparing numbers, and hardly any inputs overlap.
     frames = [frame.select("gc_num", "start_s") for frame in chain(*inputs)]
     if not frames or (pl.concat(frame["gc_num"] for frame in frames).diff() > 0).all():
         return []
@@ -186,7 +187,7 @@ def without_repeated(parts: Sequence[Part]) -> list[str]:
     again = rows.filter((pl.col("row") != pl.col("first_row")) & ~named)
     again = again.with_columns(elsewhere=of != pl.col("first_of"))
     is_overlap = again["elsewhere"].sum() >= FEWEST_REPEATED
-    # What is repeated from the first cycle on is another process.
+    # If cycles repeat from the first one on, it is another process.
     begins = pl.col("row").diff().fill_null(0) != 1
     is_restart = (pl.col("gc_num").first() == 1).over(begins.cum_sum())
     figures = pl.concat_list("^.*_ms$").list.drop_nulls().list.n_unique()
@@ -211,7 +212,7 @@ def without_repeated(parts: Sequence[Part]) -> list[str]:
 
 
 def _rows_of(inputs: list[list[pl.DataFrame]]) -> pl.DataFrame:
-    """Returns what the line of each cycle says, with `row`, input (`of`) and identity (`key`)."""
+    """Returns the printed values of each cycle, with `row`, input (`of`) and identity (`key`)."""
     return pl.concat(
         frame.select(*_PRINTED, "logged_at", "repaired", of=pl.lit(of)).with_columns(
             _key(frame)
@@ -275,9 +276,9 @@ def _in_time_order(frames: list[pl.DataFrame]) -> list[pl.DataFrame]:
 
 
 def _continuing(inputs: list[list[pl.DataFrame]]) -> list[list[pl.DataFrame]]:
-    """Returns the inputs with each after the one whose process it continues.
+    """Returns the inputs, each after the one whose process it continues.
 
-    Of a rotated log the newest file often comes first, as in `api.log api.log.1`.
+    The newest file of a rotated log often comes first, as in `api.log api.log.1`.
     """
     if len(inputs) < 2:
         return inputs
@@ -297,7 +298,7 @@ def _continuing(inputs: list[list[pl.DataFrame]]) -> list[list[pl.DataFrame]]:
             order.append(begin)
             while order[-1] in after:
                 order.append(after[order[-1]])
-    # Of inputs with several processes, each may seem to continue the other.
+    # With several processes per input, each input may seem to continue the other.
     return [inputs[at] for at in order] if len(order) == len(inputs) else inputs
 
 
@@ -321,7 +322,7 @@ def _numbers_fall(frames: list[pl.DataFrame]) -> bool:
 
 
 def _has_one_identity(frames: list[pl.DataFrame]) -> bool:
-    """Returns whether log prefixes and commands name one program at most."""
+    """Returns whether log prefixes and commands name at most one program."""
     names = [name for name in _OF_PROCESS if name != "stream"]
     seen = set()
     for frame in frames:
@@ -345,9 +346,9 @@ def _key(frame: pl.DataFrame) -> pl.Series:
 
 
 def _continued(frames: list[pl.DataFrame], keys: list[pl.Series]) -> list[pl.Series]:
-    """Returns the identities, with those of lines that have no prefix but continue a message.
+    """Returns the identities, also for lines without a prefix that continue a message.
 
-    A message of several lines has a prefix on its first line only. Its other lines are of the
+    A message of several lines has a prefix only on its first line. Its other lines belong to the
     same process if their cycles follow the one above, and the next one follows them.
     """
     names = pl.concat([of.unique() for of in keys]).unique()
@@ -430,14 +431,14 @@ _DISTINCT = (
     ("pod",), ("container",), ("pod", "container"), ("unit",), ("ident",), ("host",),
     ("host", "ident"), ("namespace", "pod"), ("source",),
 )  # fmt: skip
-"""What may distinguish processes, the most useful names first."""
+"""Columns that may distinguish processes, the most useful names first."""
 
 
 def distinct_names(rows: pl.DataFrame) -> list[str | None]:
     """Returns the names that processes with different identities have; else only nulls.
 
-    It is the pod, container, unit, service or host, or two of them: the first that has the most
-    different values; or else the name of the file. Lives of one process have the same name.
+    The name is the pod, container, unit, service or host, or two of these: the first with the most
+    different values; or else the name of the file. Restarts of one process have the same name.
 
     >>> distinct_names(pl.DataFrame({"ident": ["api", "api"], "pod": ["a-1", "a-2"]}))
     ['a-1', 'a-2']
@@ -478,11 +479,11 @@ def _no_identities() -> pl.DataFrame:
 
 
 def followed(cycles: Sequence[pl.DataFrame], *, newest_first: bool) -> Callable[[int], bool]:
-    """Returns what says whether the process whose records precede a line has more after it.
+    """Returns a function that says whether the process before a line has more records after it.
 
     Args:
         cycles: the cycles of an input, with `line_no` and `gc_num`.
-        newest_first: whether its lines run backwards: then nothing is known, and it has.
+        newest_first: whether the lines run backwards: then this is unknown, and taken to be true.
     """
 
     @cache

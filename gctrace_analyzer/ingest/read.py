@@ -39,12 +39,12 @@ if TYPE_CHECKING:
 
 @frozen
 class Selection:
-    """What part of the inputs a log is.
+    """The part of the inputs that a log covers.
 
     Attributes:
         text: the part, for a reader: `process 1 of 3, 1m to 2m`.
         processes: all processes of the inputs.
-        without_end: the processes whose last cycle is not in the part, nor their death.
+        without_end: the processes whose last cycle and death are not in the part.
     """
 
     text: str
@@ -56,11 +56,11 @@ class Selection:
 class Log:
     """The contents of the inputs: tables by name (`schema.TABLES`), and facts of each input.
 
-    `runtime_lines` counts the runtime lines other than cycles by line format. `impossible`
-    counts, by column, the values that became null because they cannot be true. `notes` are
-    sentences about the clock and the inputs; `undated` are those of them about timestamps without
-    a year or a time zone. `selection` is set if this is a part of the inputs only.
-    `profiles` are whole even then: they are of processes, not of times.
+    `runtime_lines` counts the runtime lines other than cycles by line format. `impossible` counts,
+    by column, the values that became null because they cannot be true. `notes` are sentences about
+    the clock and the inputs, and `undated` those about timestamps without a year or a time zone.
+    `selection` is set if the log is only a part of the inputs. `profiles` are complete even then,
+    because they cover processes, not time ranges.
     """
 
     tables: dict[str, pl.DataFrame]
@@ -74,12 +74,12 @@ class Log:
 
     @property
     def all_processes(self) -> pl.DataFrame:
-        """The processes of the inputs, also those that are not selected (`schema.PROCESSES`)."""
+        """The processes of the inputs, including those not selected (`schema.PROCESSES`)."""
         return self.selection.processes if self.selection else self.tables["processes"]
 
     @property
     def needs_dates(self) -> bool:
-        """Whether tables are joined by their times, so that a time zone changes the figures."""
+        """Whether tables are joined by their times, so that a time zone changes figures."""
         both = all(len(self.tables[name]) for name in ("cycles", "memstats"))
         tables = {**self.tables, "container_states": self.container_reports}
         return both or any(len(tables[name]) for name in schema.OF_MESSAGES)
@@ -125,10 +125,10 @@ def read_log(
     Args:
         origins: paths, `-` for standard input, or open files.
         options: `strict` makes a rejected line an error.
-        progress: called after each chunk with the facts of the input so far.
+        progress: called after each chunk with the facts so far.
 
     Raises:
-        UnreadableInputError: an input is no readable log or, with `strict`, has a rejected line.
+        UnreadableInputError: an input is not a readable log or, with `strict`, has a rejected line.
         NoDataError: the inputs are empty, or no line of them is recognised.
     """
     options = options or ReadOptions()
@@ -142,7 +142,7 @@ def read_log(
 
 
 def joined_log(parts: list[Part], options: ReadOptions, notes: Sequence[str]) -> Log:
-    """Joins the parts, one per input, to one log with the notes; empties their `cycles`."""
+    """Joins the parts, one per input, into one log with the notes; empties their `cycles`."""
     if sum("container_states" in part.rows for part in parts) > 1:
         from gctrace_analyzer.ingest.evidence import kubernetes
 
@@ -263,7 +263,7 @@ _OF_SIZES = ("RSS", "Rss:", " RES ", "MEM USAGE", "MEMORY(bytes)")
 
 
 def with_sizes(part: Part, heap_mib: float | None = None) -> list[str]:
-    """Adds the memory of a process that an input shows to its dump; returns notes on it.
+    """Adds the memory of a process in an input to its dump; returns notes on it.
 
     `heap_mib` is the largest heap of the cycles in all inputs; None without any.
     """
@@ -282,7 +282,7 @@ def with_sizes(part: Part, heap_mib: float | None = None) -> list[str]:
 
 
 def _as_one(parts: list[Part]) -> Part:
-    """Returns the parts of an input, which are complete, as one."""
+    """Returns the complete parts of an input as one."""
     first, *others = parts
     for part in others:
         first.include(part)
@@ -291,7 +291,7 @@ def _as_one(parts: list[Part]) -> Part:
 
 
 def _each_once(origins: Iterable[Input]) -> tuple[list[Input], list[str]]:
-    """Returns the inputs without files that were named before, and a note on each of those."""
+    """Returns the inputs without repeated files, and a note on each repetition."""
     seen: set[str] = set()
     once: list[Input] = []
     notes: list[str] = []
@@ -307,7 +307,7 @@ def _each_once(origins: Iterable[Input]) -> tuple[list[Input], list[str]]:
 
 
 def _without_bundles(origins: Sequence[Input], notes: list[str]) -> Iterator[Input]:
-    """Yields the inputs, and in place of a folder or archive what is in it; adds notes."""
+    """Yields the inputs, with folders and archives replaced by their files; adds notes."""
     for origin in origins:
         if is_bundle(origin):
             from gctrace_analyzer.ingest.profiles.bundles import contents_of
@@ -320,7 +320,7 @@ def _without_bundles(origins: Sequence[Input], notes: list[str]) -> Iterator[Inp
 
 
 def _real_path(origin: Input) -> str:
-    """Returns the path of a file without links; empty if it is none."""
+    """Returns the path of a file without links; empty if it is not a file."""
     if not isinstance(origin, str | Path):
         return ""
     try:
@@ -330,13 +330,13 @@ def _real_path(origin: Input) -> str:
 
 
 def _unique(name: str, known: set[str]) -> str:
-    """Returns the name of an input, with a number if an earlier one has it already."""
+    """Returns the name of an input, with a number if an earlier input has the same name."""
     names = chain([name], (f"{name} ({number})" for number in count(2)))
     return next(each for each in names if each not in known)
 
 
 def complete_part(part: Part, clock: Clock) -> list[str]:
-    """Adds times, and the rows found in messages, to a part; returns notes about it."""
+    """Adds times, and the rows found in messages, to a part; returns notes."""
     if part.messages and part.memstats is None:
         from gctrace_analyzer.ingest.memstats import printed_tables
 
@@ -354,7 +354,7 @@ def complete_part(part: Part, clock: Clock) -> list[str]:
 
 
 def _add_times(part: Part, clock: Clock) -> list[str]:
-    """Adds `logged_at` to every frame of the part; returns a note on what is missing."""
+    """Adds `logged_at` to every frame of the part; returns a note on missing facts."""
     kinds = list(part.companions)
     groups = [part.cycles, *(part.companions[kind] for kind in kinds), part.messages]
     groups.append([part.memstats] if part.memstats is not None else [])
@@ -395,7 +395,7 @@ def _add_times(part: Part, clock: Clock) -> list[str]:
 
 
 def _add_rows_of_messages(part: Part) -> list[str]:
-    """Adds the rows of other tables that the part's messages contain; returns notes about them."""
+    """Adds rows of other tables from the part's messages; returns notes about them."""
     for rows in part.rows.values():
         for row in rows:
             if (at := row.pop("at_us", None)) is not None:
@@ -434,7 +434,7 @@ def _messages(part: Part) -> list[Message]:
 
 
 def _newest_first(messages: list[pl.DataFrame]) -> bool:
-    """Returns whether the timestamps of messages, which have no year or zone yet, run backwards."""
+    """Returns whether the timestamps of messages without year or zone run backwards."""
     for clock in ("local_time", "monotonic_s"):
         at = [frame.sort("line_no")[clock] for frame in messages if clock in frame.columns]
         if at and clocks.falls(pl.concat(at)):

@@ -1,7 +1,7 @@
 """Selections of rows and columns for the many small frames that reading makes.
 
-Each query costs Polars about as much as reading ten lines. Small logs, and chunks in which only
-few lines need attention, consist of little else.
+A Polars query costs about as much as reading ten lines. For small logs, and chunks in which few
+lines need attention, queries are most of the cost.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def frame(rows: Sequence[Row], types: Mapping[str, pl.DataType]) -> pl.DataFrame
 
 
 def parted(rows: pl.DataFrame, chosen: pl.Series) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """Returns the chosen rows and the others; rows for which it is null are in neither."""
+    """Returns the chosen rows and the others; rows with null are in neither."""
     return where(rows, chosen), where(rows, ~chosen)
 
 
@@ -51,7 +51,7 @@ def where(rows: pl.DataFrame, chosen: pl.Series) -> pl.DataFrame:
 
 
 def since(rows: pl.DataFrame, start_s: float) -> pl.DataFrame:
-    """Returns the rows of one process from a time on; no copy if their times are in order."""
+    """Returns the rows of one process since a time; no copy if their times are in order."""
     times = rows["start_s"]
     if times.null_count() or not times.is_sorted():
         return rows.filter(pl.col("start_s") >= start_s)
@@ -74,8 +74,9 @@ Values = TypeVar("Values", pl.Expr, pl.Series)
 def not_null(values: Values) -> Values:
     """Returns the values that are not null, for a median or another quantile.
 
-    Polars sorts all values for it, which takes fifteen times as long, if some are null, or if they
-    are in several pieces. Expressions need frames in one piece (`DataFrame.rechunk`).
+    If some values are null, or the column is in several pieces, Polars sorts all values for a
+    quantile, which takes fifteen times as long. Expressions need frames in one piece
+    (`DataFrame.rechunk`).
     """
     if isinstance(values, pl.Expr):
         return values.drop_nulls()
@@ -89,23 +90,23 @@ def median(values: pl.Series) -> float:
 
 
 def without(rows: pl.DataFrame, *names: str) -> pl.DataFrame:
-    """Returns the frame without these columns, which it may lack."""
+    """Returns the frame without these columns, which may be missing."""
     kept = [name for name in rows.columns if name not in names]
     return rows if len(kept) == rows.width else rows[kept]
 
 
 def with_replaced(rows: pl.DataFrame, column: pl.Series) -> pl.DataFrame:
-    """Returns the frame with this column in place of the one of the same name."""
+    """Returns the frame with this column in place of the one with the same name."""
     return rows.clone().replace_column(rows.columns.index(column.name), column)
 
 
 def constant(value: pl.Series, count: int) -> pl.Series:
-    """Returns a column with the only value of another, without a query."""
+    """Returns a column filled with the only value of another, without a query."""
     return value.new_from_index(0, count)
 
 
 LONG = 1 << 17
-"""Cycles. A report of more keeps in memory only what it needs again."""
+"""Cycles. A longer report keeps only data in memory that it needs again."""
 
 
 def is_long(cycles: pl.DataFrame) -> bool:
@@ -120,7 +121,7 @@ _OFTEN_ALIKE = (
 
 
 def compact(rows: pl.DataFrame) -> pl.DataFrame:
-    """Returns the rows; of a long log, what is the same throughout is kept as one value."""
+    """Returns the rows; for a long log, constant columns are stored as one value."""
     if not is_long(rows):
         return rows
     names = [name for name in _OFTEN_ALIKE if name in rows.columns]
@@ -131,22 +132,22 @@ def compact(rows: pl.DataFrame) -> pl.DataFrame:
 
 
 def column_of(rows: pl.DataFrame, name: str) -> pl.Series:
-    """Returns a column with a value for each row, for a moment.
+    """Returns a column with a value for each row, for temporary use.
 
-    A frame that keeps one value for a column would keep both once it was asked for the column.
+    Otherwise a frame that stores one value for a column would store the full column too.
     """
     return (rows[[name]] if is_long(rows) else rows)[name]
 
 
 def distinct(rows: pl.DataFrame, name: str) -> set[Any]:
-    """Returns the values of a column that occur, null included; `unique` is a query."""
+    """Returns the distinct values of a column, including null; `unique` is a query."""
     return set(column_of(rows, name).value_counts().to_series())
 
 
 def largest(values: pl.Series, most: int) -> pl.Series:
-    """Returns the rows of the largest values, the largest first, of equal ones the first.
+    """Returns the rows with the largest values, the largest first; of equal ones, the first.
 
-    Nulls are among them only if there are too few other values.
+    Nulls are included only if there are too few other values.
     """
     rows = values.alias("value").to_frame().with_row_index("row")
     return with_largest(rows, "value", most)["row"]
@@ -155,7 +156,7 @@ def largest(values: pl.Series, most: int) -> pl.Series:
 def with_largest(rows: pl.DataFrame, name: str, most: int) -> pl.DataFrame:
     """Returns the rows with the largest values of a column, in the order of `largest`.
 
-    Only those that may be among them are sorted, which is much quicker than to sort all.
+    Only possible candidates are sorted, which is much faster than sorting all rows.
     """
     values = rows[name]
     if values.count() > most:
@@ -166,16 +167,16 @@ def with_largest(rows: pl.DataFrame, name: str, most: int) -> pl.DataFrame:
 
 
 def by_process(frame: pl.DataFrame) -> list[pl.DataFrame]:
-    """Returns the rows of each process, in their order; of a single process, no copy."""
+    """Returns the rows of each process, in order; no copy for a single process."""
     if is_one_process(frame):
         return [frame]
     return frame.partition_by("process", maintain_order=True)
 
 
 def by_number(rows: pl.DataFrame, number: str, *figures: pl.Expr) -> pl.DataFrame:
-    """Returns figures of the rows of each process and number, such as that of a window.
+    """Returns figures for each process and number, such as the number of a window.
 
-    They are in order if the rows are, and of a single process.
+    The result is in order if the rows are, and belong to a single process.
     """
     if is_one_process(rows) and rows[number].is_sorted():
         return grouped(rows, number).agg(pl.col("process").first(), *figures)
@@ -190,9 +191,9 @@ def of_each_process(rows: pl.DataFrame, *figures: pl.Expr) -> pl.DataFrame:
 
 
 def grouped(rows: pl.DataFrame, number: str) -> GroupBy:
-    """Returns the rows of each number, in the order of their first ones.
+    """Returns the rows of each number, in order of first appearance.
 
-    If all are in order, groups are slices, which are far quicker than groups of scattered rows.
+    If the numbers are in order, groups are slices, which are much faster than scattered rows.
     """
     numbers = rows[number]
     if numbers.is_sorted():
@@ -201,7 +202,7 @@ def grouped(rows: pl.DataFrame, number: str) -> GroupBy:
 
 
 def of_process(frame: pl.DataFrame, process: int) -> pl.DataFrame:
-    """Returns the rows of a process; no copy if they are in a row, as in a crash loop."""
+    """Returns the rows of a process; no copy if they are consecutive, as in a crash loop."""
     processes = column_of(frame, "process")
     if frame.is_empty():
         return frame
@@ -214,13 +215,13 @@ def of_process(frame: pl.DataFrame, process: int) -> pl.DataFrame:
 
 
 def is_one_process(frame: pl.DataFrame) -> bool:
-    """Returns whether all rows, at least one, are of the same known process."""
+    """Returns whether all rows (at least one) belong to the same known process."""
     processes = column_of(frame, "process")
     return len(frame) > 0 and not processes.null_count() and processes.min() == processes.max()
 
 
 Within: TypeAlias = Callable[[pl.Expr], pl.Expr]
-"""What restricts an expression to the rows of each process.
+"""A restriction of an expression to the rows of each process.
 
 The neighbours of a cycle are the cycles of its process with the numbers before and after it. If a
 neighbour's line is missing, every column that needs it is null.
@@ -228,30 +229,30 @@ neighbour's line is missing, every column that needs it is null.
 
 
 def each_process(values: pl.Expr) -> pl.Expr:
-    """Returns an expression of the rows of each process."""
+    """Returns an expression over the rows of each process."""
     return values.over("process")
 
 
 def the_process(values: pl.Expr) -> pl.Expr:
-    """Returns an expression of all rows, which are of a single process."""
+    """Returns an expression over all rows, which belong to a single process."""
     return values
 
 
 def within_process(cycles: pl.DataFrame) -> Within:
-    """Returns what restricts an expression to the rows of each process.
+    """Returns the restriction of an expression to the rows of each process.
 
-    Of a single process all rows are, which Polars need not find out for every expression.
+    With a single process it covers all rows, so Polars need not check that for each expression.
     """
     return the_process if is_one_process(cycles) else each_process
 
 
 def follows(within: Within = each_process) -> pl.Expr:
-    """Returns whether the line before is of the previous cycle."""
+    """Returns whether the line before belongs to the previous cycle."""
     return pl.col("gc_num") == within(pl.col("gc_num").shift()) + 1
 
 
 def precedes(within: Within = each_process) -> pl.Expr:
-    """Returns whether the line after is of the next cycle."""
+    """Returns whether the line after belongs to the next cycle."""
     return pl.col("gc_num") == within(pl.col("gc_num").shift(-1)) - 1
 
 
@@ -263,7 +264,7 @@ def before(
     Args:
         name: the column, or an expression.
         within: what `within_process` returns.
-        known_follows: what `follows` returns, if a column has it already.
+        known_follows: the result of `follows`, if a column already has it.
     """
     consecutive = follows(within) if known_follows is None else known_follows
     value = pl.col(name) if isinstance(name, str) else name

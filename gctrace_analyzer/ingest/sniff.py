@@ -26,10 +26,10 @@ if TYPE_CHECKING:
 SNIFF_BYTES = 1 << 16
 
 MIXED_BYTES = 6 << 20
-"""Longer inputs are of one kind: nobody pastes as much."""
+"""Bytes. A longer input is of one kind: nobody pastes this much."""
 
 DOCUMENTS = ("metrics", "json", "yaml", "describe", "memstats-csv")
-"""Kinds of which a part of a text may be, that is fenced or whose lines have a prefix."""
+"""Kinds that part of a text may have if it is fenced or its lines have a prefix."""
 
 Kind = Literal[
     "log",
@@ -60,13 +60,13 @@ KINDS = {
     "csv-export": "CSV of a log service, with a log line in one column of each row",
     "yaml": "YAML documents: kubectl get pod -o yaml, gcloud logging read",
 }
-"""The input formats, by the names that users choose them by."""
+"""The input formats, by the names that users choose."""
 
 _PPROF = re.compile(
     r"^heap profile: |^# runtime\.MemStats$|\A\s*goroutine profile: total \d", re.MULTILINE
 )
 _FIRST_OF_PROFILE = re.compile(rb"[\n\x12\x1a\"*2@HPZ`j](?s:.{0,250})[\x01-\x08\x0e-\x1a]")
-"""The first bytes of a profile: a field of it, and soon bytes that text does not have."""
+"""The first bytes of a profile: a field, followed by bytes that text does not have."""
 
 
 def check_kind(kind: str | None) -> None:
@@ -163,11 +163,11 @@ _FOREIGN = (
         r"\A[^\n,;\t:[{]{1,40}([,;\t])(?:[^\n,;\t:[{]{0,40}(?:\1|\n))+(?:[^\n]*\1[^\n]*\n){2}",
     ),
 )
-"""What people take for the output of the Go runtime, and how it is recognised."""
+"""Outputs that people mistake for the Go runtime's, and how to recognise them."""
 
 
 def foreign(text: str) -> str | None:
-    """Returns what an input is that has nothing of a Go program; None if that is unknown.
+    """Returns what an input without Go data is; None if unknown.
 
     >>> foreign("[0.5s][info][gc] GC(3) Pause Young (Normal) 24M->4M(256M) 2.1ms")
     'the log of a Java VM'
@@ -180,10 +180,10 @@ _COMMON = frozenset(
     ("a", "and", "as", "be", "but", "for", "have", "i", "in", "is", "it", "not", "of", "on", "or",
      "that", "the", "this", "to", "was", "with", "you")
 )  # fmt: skip
-"""Words of which sentences have many, and what programs print has few."""
+"""Words that are common in sentences but rare in program output."""
 
 _MANY, _FEWEST_WORDS, _MUCH_TEXT = 0.15, 8, 0.3
-"""Share of such words in a sentence, its least number of words, and share of the text."""
+"""Share of such words in a sentence, least words of a sentence, and share of the text."""
 
 _STRUCTURED = ("{", "[", "<", '"', "|", "+-")
 _SENTENCES = "text in sentences, whose figures are not read"
@@ -194,14 +194,14 @@ _OF_SENTENCES = (
 
 
 def _is_prose(text: str) -> bool:
-    """Returns whether much of a text is sentences.
+    """Returns whether a large part of a text consists of sentences.
 
     >>> _is_prose("I would like to know why the RSS of it is so high and what I can do.")
     True
     """
     sentences = 0
     for line in text.split("\n"):
-        # A line with a date is of a log.
+        # A line with a date belongs to a log.
         words = [] if re.match(r"\d{2,4}-\d\d\b", line) else line.lower().split()
         if len(words) >= _FEWEST_WORDS and sum(map(_COMMON.__contains__, words)) >= _MANY * len(
             words
@@ -237,7 +237,7 @@ _NOT_FETCHED = (
         "systemd-journal.",
     ),
 )
-"""Commands that fetch logs, how their errors begin, and what to do about those."""
+"""Commands that fetch logs, the beginnings of their errors, and how to fix these."""
 
 _KILL_IN_WORDS = re.compile(r"(?i)\boom[- _]?kill|systemd-oomd")
 _RECORDS = (
@@ -245,7 +245,7 @@ _RECORDS = (
     "limit), or the kernel's log of that time, and read that."
 )
 _CONSUMED = re.compile(r"([^\s:]{1,64}) \(\d{1,10}\) consumed (\d{1,15}) bytes")
-"""What Windows (Resource-Exhaustion-Detector) says of the largest programs."""
+"""Message of Windows (Resource-Exhaustion-Detector) about the largest programs."""
 
 _OOMD = re.compile(r"(?i)systemd-oomd")
 _OF_OOMD = (
@@ -254,11 +254,11 @@ _OF_OOMD = (
 )
 
 _MOST_OF_ERROR = 5
-"""Lines. What has more is the log of a program, which may print the same."""
+"""Lines. A longer text is a program's log, which may contain the same words."""
 
 
 def unrecognised(facts: SourceFacts, text: str) -> NoDataError:
-    """Returns the error for an input in which nothing was recognised, from its beginning."""
+    """Returns the error for an unrecognised input, from its beginning."""
     lines, first = facts.lines, facts.first
     for who, begin, hint in _NOT_FETCHED if lines <= _MOST_OF_ERROR else ():
         if re.search(f"^(?:{begin})", text, re.MULTILINE):
@@ -293,9 +293,9 @@ def unrecognised(facts: SourceFacts, text: str) -> NoDataError:
 
 _GO_COMMAND = re.compile(
     r"(?:^|[$#>%/✗✘➜❯»λ] *)((?:[A-Z][A-Z0-9_]*=\S+ +)*go (?:run|build|test)\b[^\n]{0,120})|"
-    # The heading of a package in what the go command prints.
+    # The heading of a package in the go command's output.
     r"^(?:\W{1,3} ?)?# (command-line-arguments|testmain|[\w.~-]{1,99}(?:/[\w.~-]{1,99}){1,9}|"
-    # Those of the standard library have no slash, as other headings.
+    # Standard library packages have no slash, like other headings.
     r"[a-z]\w{1,40}(?=[ \r]*\ngc 1 @))\s*$",
     re.MULTILINE,
 )
@@ -310,17 +310,17 @@ _TRACED_PROGRAM = re.compile(
 _NEXT_COMMAND = re.compile(r"&&|\|\||;")
 
 OF_TOOLCHAIN = "Cycles may be those of "
-"""How the sentence of `of_toolchain` begins: whose cycles these are comes before other notes."""
+"""Beginning of the sentence of `of_toolchain`: whose cycles these are comes before other notes."""
 
 GO_COMMANDS = (
     "go run", "go build", "go test", "# command-line", "# testmain", "# github.com/",
     "# runtime", "# internal/", "# reflect", "# net", "# os",
 )  # fmt: skip
-"""What a line has that shows the go command."""
+"""Text that identifies lines of the go command."""
 
 
 def of_toolchain(text: str) -> str | None:
-    """Returns a sentence if a log shows that the go command ran, whose processes print too.
+    """Returns a sentence if a log shows that the go command ran, whose processes print cycles too.
 
     >>> of_toolchain("$ GOGC=25 GODEBUG=gctrace=1 go run .")[:47]
     'Cycles may be those of `GOGC=25 GODEBUG=gctrace'
@@ -334,7 +334,7 @@ def of_toolchain(text: str) -> str | None:
     )
     commands = [*dict.fromkeys(own)] or ["go"]
     if _TRACED_PROGRAM.search(text):
-        # Others printed no cycles.
+        # Other commands printed no cycles.
         commands = [command for command in commands if "gctrace=" in command]
     if not commands:
         return None
@@ -347,7 +347,7 @@ def of_toolchain(text: str) -> str | None:
 
 
 def is_toolchain_alone(notes: Iterable[str]) -> bool:
-    """Returns whether the go command only built, so that no cycle is of a program."""
+    """Returns whether the go command only built, so that no cycle belongs to a program."""
     own = [note for note in notes if note.startswith(OF_TOOLCHAIN)]
     return bool(own) and not any("go run" in note or "go test" in note for note in own)
 
@@ -355,7 +355,7 @@ def is_toolchain_alone(notes: Iterable[str]) -> bool:
 _MOST_COMMANDS = 3
 
 _VERSION = re.compile(r"go(?P<version>1\.\d{1,2}(?:\.\d{1,3})?)(?![\w.-])( gctrace)?")
-"""What programs print of runtime.Version() at their start, and the heading of a paste."""
+"""Wordings of programs that print runtime.Version() at their start, and headings of pastes."""
 
 _BEFORE_IT = re.compile(r"\b(?:on|with|using|under|runtime)[ :=]{1,2}$")
 _HEADING = re.compile(r"(?:^|\n)\W{0,9}$")
@@ -401,12 +401,12 @@ PROFILES = "/debug/pprof"
 """The path of net/http/pprof."""
 
 _PROFILES_AT = re.compile(
-    # A host begins at no letter inside one: that would take quadratic time.
+    # A host does not begin inside a word: otherwise the search would take quadratic time.
     rf"(?:(https?)://|(?<![\w.-]))((?:[A-Za-z0-9][\w.-]*|\[[0-9A-Fa-f:]+\])?)"
     rf"(:\d{{1,5}}){PROFILES}"
 )
 _ANY_HOST = ("", "0.0.0.0", "[::]")
-"""What a server that listens at all addresses says."""
+"""Wordings of a server that listens on all addresses."""
 
 
 def profiles_at(text: str) -> str | None:
@@ -434,15 +434,15 @@ def _is_described(text: str) -> bool:
 
 
 _MANY_RECORDS = ('"resourceLogs"', '"logEvents"')
-"""Keys of objects, one per line, that have many log records each: OTLP, CloudWatch by Firehose."""
+"""Keys of objects with many log records on one line: OTLP, CloudWatch by Firehose."""
 
 
 _OF_JSON = re.compile(r"^\s*[][{}\"\x1e]")
-"""How a line of JSON begins."""
+"""Beginning of a JSON line."""
 
 
 def _is_json_lines(text: str, *, cut: bool) -> bool:
-    """Returns whether lines are a JSON object each: most, or those that are JSON at all.
+    """Returns whether each line is a JSON object: most lines, or all that are JSON at all.
 
     A few may be damaged.
     """
@@ -453,7 +453,7 @@ def _is_json_lines(text: str, *, cut: bool) -> bool:
         return cut or bool(whole and _has_message(lines[0]))
     if sample and (any(key in sample[0] for key in _MANY_RECORDS) or _is_encoded(sample[0])):
         return False
-    # Gctrace between the lines of a program that logs JSON may be most of its log.
+    # Between lines of gctrace, a program may log JSON that is most of its log.
     is_mixed = whole and _is_object(sample[0]) and not all(map(_OF_JSON.match, lines))
     return whole * 2 >= len(sample) or bool(is_mixed)
 

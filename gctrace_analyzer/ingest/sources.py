@@ -34,13 +34,14 @@ from gctrace_analyzer.ingest.compression import (
 from gctrace_analyzer.ingest.wrappers.quoting import quoting
 
 CHUNK_BYTES = 6 << 20
-"""Large enough that the cost per chunk vanishes, small enough to keep a few in memory."""
+"""Bytes per chunk: large enough to make the cost per chunk negligible, small enough to keep a few
+in memory."""
 
 _TAIL_BYTES = 4096
 """Bytes. How far back from its usual end a block looks for a line end."""
 
 LONG_LINE_BYTES = 1 << 20
-"""Longer lines are truncated, to limit memory; no record is that long."""
+"""Longer lines are truncated to limit memory; no record is this long."""
 
 FIRST_LINE_CHARS = 120
 
@@ -59,7 +60,7 @@ def is_server(origin: Input) -> bool:
 
 
 def is_bundle(origin: Input) -> bool:
-    """Returns whether an input is a folder, or a zip or tar archive, which have several files."""
+    """Returns whether an input is a folder, or a zip or tar archive, with several files."""
     if not isinstance(origin, str | Path) or origin == "-":
         return False
     try:
@@ -124,15 +125,15 @@ _NOT_LOGS = {
     ),
 }
 _NAMED_MEMBERS = 5
-"""Most files of an archive that the message which refuses it names."""
+"""Most files of an archive that an error message names."""
 
 _MAGIC_BYTES = 8
-"""How many bytes show the type of an input; a pipe may give them one by one."""
+"""Bytes that show the type of an input; a pipe may deliver them one by one."""
 
 _ASCII_RECORD = re.compile(rb"gc \d+ @\d")
 
-# CSI sequences (colours, cursor), OSC sequences (titles, links) and two-byte escapes; of those that
-# a terminal showed as text, colours.
+# CSI sequences (colours, cursor), OSC sequences (titles, links) and two-byte escapes; and colours
+# that a terminal showed as text.
 _ESCAPES = re.compile(
     rb"\^\[\[[0-9;]{0,20}m|\x1b(?:\[[0-9;?]*[ -/]*[@-~]|\][^\x07\x1b\n]*(?:\x07|\x1b\\)|[@-Z\\^_])"
 )
@@ -140,7 +141,7 @@ _ESCAPES = re.compile(
 
 @dataclass(slots=True)
 class SourceFacts:
-    """What is known about an input after it was read.
+    """The facts about an input after it was read.
 
     `kind` is its detected format (`sniff.KINDS`), or `mixed` if it has several; `wrappers` counts
     the lines with each log prefix, and `found` the rows of each table. `profiles_at` is the
@@ -208,7 +209,7 @@ class Source:
         return text if self._margin is None else self._margin.sub(b"", text)
 
     def blocks(self) -> Iterator[bytes]:
-        """Yields the unpacked bytes as they are, for inputs that are no text.
+        """Yields the unpacked bytes unchanged, for inputs other than text.
 
         Raises:
             NoDataError: 0 bytes.
@@ -305,10 +306,10 @@ class Source:
                 raise UnreadableInputError(self.facts.name, str(err), hint) from err
 
     def _only_member(self) -> Iterator[bytes]:
-        """Yields the only file in a zip archive, unpacked if it is compressed once more.
+        """Yields the only file in a zip archive, unpacked once more if it is compressed.
 
         Raises:
-            UnreadableInputError: it has several, or comes through a pipe.
+            UnreadableInputError: the archive has several files, or comes through a pipe.
         """
         what, hint = "this is a zip archive", "Unpack it and name the logs inside."
         if isinstance(self._file, io.TextIOBase) or not self._file.seekable():
@@ -349,7 +350,7 @@ class Source:
             )
 
     def _ended(self, blocks: Iterator[bytes]) -> Iterator[bytes]:
-        """Yields blocks; a file's last line is not a chunk of its own if it has no line end."""
+        """Yields blocks; an unfinished last line is not a chunk of its own."""
         is_file = getattr(self._file, "seekable", bool)()
         filled = filter(None, blocks)
         pairs = pairwise(chain(filled, [b""])) if is_file else zip(filled, repeat(b"\n"))
@@ -385,7 +386,7 @@ class Source:
 
 
 def _whole_lines(file: IO[bytes] | IO[str]) -> bytes | str:
-    """Reads a block that ends with a line, because the rest of a line would have to be copied."""
+    """Reads a block that ends with a line, so that no rest has to be copied."""
     at = file.tell()
     file.seek(at + CHUNK_BYTES - _TAIL_BYTES)
     tail = file.read(_TAIL_BYTES)
@@ -403,7 +404,7 @@ def _decoded(blocks: Iterator[bytes], facts: SourceFacts) -> Iterator[bytes]:
     for block in chain((head,), blocks):
         data = block if encoding == "utf-8" else decoder.decode(block).encode()
         if has_only_cr is None:
-            # Old editors and serial consoles; next to line feeds, it is a progress bar's.
+            # Old editors and serial consoles; next to line feeds, it belongs to a progress bar.
             has_only_cr = b"\n" not in data and data.count(b"\r") > 1
         if has_only_cr:
             data = data.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
@@ -441,7 +442,7 @@ def _open(origin: Input) -> tuple[IO[bytes] | IO[str], bool, str]:
 
 
 def not_opened(name: str, err: OSError) -> UnreadableInputError:
-    """Returns the error for an input that the system does not open."""
+    """Returns the error for an input that the system cannot open."""
     problem = (err.strerror or str(err)).lower()
     return UnreadableInputError(name, problem, "May this user read it?")
 
@@ -457,8 +458,8 @@ def _hint_for(folder: Path) -> str:
 
 def _encoding(head: bytes) -> str:
     if head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
-        # What another shell appended to a file of PowerShell is ASCII. Without its NUL bytes, the
-        # beginning is that too.
+        # Text that another shell appended to a PowerShell file is ASCII. Without its NUL bytes, the
+        # beginning is ASCII too.
         return "utf-8" if _ASCII_RECORD.search(head) else "utf-16"
     sample = head[:4096]
     # ASCII in UTF-16 has a NUL in every other byte; in a run of NULs, every byte is one.
@@ -470,7 +471,7 @@ def _encoding(head: bytes) -> str:
 
 def _cleaned(data: bytes) -> bytes:
     """Returns the data as valid UTF-8 with Unix line ends and without terminal escapes."""
-    # To look for three bytes at once takes ten times as long.
+    # A search for three bytes at once takes ten times as long.
     is_shown = b"^" in data and b"^[[" in data
     if core.is_plain(data) and not is_shown:
         return data

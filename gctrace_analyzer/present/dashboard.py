@@ -1,4 +1,4 @@
-"""What `watch` shows: a dashboard, or one line per interval."""
+"""The screen of `watch`: a dashboard, or one line per interval."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _UNITS = {
     "Pauses": format.milliseconds, "Frequency": format.rate, "Live heap": format.mib,
     "Heap goal": format.mib, "Allocation": format.mib_per_s,
 }  # fmt: skip
-"""How the values of a trend are written; the others are shares."""
+"""Formats of the values of a trend; all others are shares."""
 
 _BAR_S = (0.1, 0.2, 0.5, 1, 2, 5, 10, 15, 20, 30, 60, 120, 300, 600, 1200, 1800, 3600)
 _VALUE = 10
@@ -38,8 +38,8 @@ _LEFT, _LEVEL, _SCALE = 15 + _VALUE, 6, 14
 _MOST_BARS = 60
 _MOST_OTHERS = 4
 _COLUMNS, _SCALED = 100, 80
-"""The terminal widths from which whole notes, and the height of the highest bar, fit next to
-the bars."""
+"""Terminal widths above which whole notes, and the height of the highest bar, fit next to the
+bars."""
 
 _ENDING = "Ctrl-C ends it, with a report"
 
@@ -239,7 +239,7 @@ def _now(report: Report, last_gc: int, width: int) -> Iterator[Line]:
 
 
 def _found(report: Report, width: int) -> Iterator[Line]:
-    """Yields the consequence of the worst problem, what to do first, and the other problems."""
+    """Yields the consequence of the worst problem, the first action, and the other problems."""
     problems = findings.problems(report)
     if not problems:
         good = findings.healthy(report)

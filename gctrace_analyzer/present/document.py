@@ -1,4 +1,4 @@
-"""What text and Markdown show: a document of blocks. HTML has templates for single blocks.
+"""The document shown as text and Markdown, made of blocks. HTML has templates for blocks.
 
 `sections/` makes the blocks; `text` and `markdown` have one `match` over them.
 """
@@ -13,9 +13,9 @@ from gctrace_analyzer.frozen import frozen
 
 @frozen
 class Title:
-    """What the document is about: its kind, the name of the subject, and facts about it.
+    """The subject of the document: its kind, the name of the subject, and facts about it.
 
-    A terminal shows the name and the facts only: its user has typed what it is about.
+    A terminal shows only the name and the facts: its user has typed the rest.
     """
 
     kind: str
@@ -30,7 +30,7 @@ class Gap:
 
 @frozen
 class Heading:
-    """A title inside the document; `severity` is a key of `sections.headline.WORDS`, or empty."""
+    """A title in the document; `severity` is a key of `sections.headline.WORDS`, or empty."""
 
     text: str
     severity: str = ""
@@ -48,7 +48,7 @@ class Statement:
 
 @frozen
 class KeyFigure:
-    """A headline figure: `trend` are its values over time, `level` is its verdict."""
+    """A headline figure; `trend` has its values over time, `level` its verdict."""
 
     label: str
     value: str
@@ -59,12 +59,12 @@ class KeyFigure:
 
 @frozen
 class Figures:
-    """Headline figures; `of` says what they cover, if that is not the only process."""
+    """Headline figures; `of` names what they cover, unless that is the only process."""
 
     figures: Sequence[KeyFigure]
     of: str = ""
     wide: bool = False
-    """Whether notes are sentences, which take several lines of a terminal."""
+    """Whether notes are sentences, which take several lines in a terminal."""
 
 
 @frozen
@@ -99,7 +99,7 @@ class Paragraphs:
 
 @frozen
 class Problem:
-    """A finding as it is shown: its consequence (`meaning`), evidence, effects and advice.
+    """A finding for display: its consequence (`meaning`), evidence, effects and advice.
 
     `start_s` and `end_s` count from the start of `process`.
     """
@@ -140,10 +140,10 @@ class TimeRange:
 class Table:
     """A table. The head of the first column is its title; `align` has l or r per column.
 
-    `least` has the characters of each column that a terminal shows at least where it has to cut
-    cells; 0 or nothing: they are not cut. In the last column, they take several lines instead.
-    `verdict` is the number of the column whose cells are coloured by verdict. `spans` are the
-    ranges of time that the rows of a page lead to.
+    `least` has the fewest characters of each column that a terminal keeps when it cuts cells; 0 or
+    no value means that they are not cut. In the last column, they take several lines instead.
+    `verdict` is the number of the column whose cells are coloured by verdict. `spans` has the time
+    ranges that the rows of a page link to.
     """
 
     head: tuple[str, ...]
@@ -154,7 +154,7 @@ class Table:
     verdict: int | None = None
     spans: Sequence[TimeRange | None] = ()
     spare: tuple[int, ...] = ()
-    """Columns that a terminal leaves out, the first one first, where a row has no room."""
+    """Columns that a terminal drops, in this order, if a row has no room."""
 
 
 @frozen
@@ -166,7 +166,7 @@ class Excerpts:
 
 @frozen
 class Code:
-    """Text to paste. A terminal leaves out what has a name, and never wraps a command."""
+    """Text to paste. A terminal omits code with a name, and never wraps a command."""
 
     text: str
     name: str = ""
@@ -174,10 +174,10 @@ class Code:
 
 @frozen
 class Folded:
-    """Blocks beyond one screen, and those that stand for them.
+    """Blocks beyond one screen, and short ones shown instead.
 
-    Markdown folds the blocks under `title`, after those that stand for them; a terminal shows
-    either. They are made when they are shown.
+    Markdown folds the blocks under `title`, after the short ones; a terminal shows one or the
+    other. Blocks are made when they are shown.
     """
 
     title: str

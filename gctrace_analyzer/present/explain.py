@@ -99,7 +99,7 @@ def explain_name(text: str) -> Document | None:
 
 
 def names() -> list[str]:
-    """Returns what has a name and an explanation: findings, words of reports and figures."""
+    """Returns everything with a name and an explanation: findings, report words, figures."""
     figures = (column.name for column in schema.SUMMARY)
     return [*(rule.name for rule in RULES.values()), *words(), *figures, *RULES]
 
@@ -127,8 +127,8 @@ def explain(text: str, note: str | None = None) -> Document | None:
     """Explains the runtime's line in `text`; None if there is none.
 
     Args:
-        text: what has the line.
-        note: what there is to say of the line itself.
+        text: text with the line.
+        note: a remark about the line itself.
     """
     for shape in SHAPES.values():
         if match := re.search(shape.pattern, text):
@@ -137,7 +137,7 @@ def explain(text: str, note: str | None = None) -> Document | None:
 
 
 def _cut_short(text: str) -> Document | None:
-    """Explains what is there of a cycle whose line ends early; None if it is none."""
+    """Explains the beginning of a truncated cycle line; None for other lines."""
     begin = re.search(r"(?:gc#? ?\d+[ (]|scvg|scav |pacer: ).*", text.rstrip())
     if begin is None:
         return None
@@ -157,12 +157,12 @@ _DEATHS = ("oom_kills", "oom_invocations", "unit_events", "container_states", "r
 
 
 def explain_death(text: str, report: Report, line_no: int = 1) -> Document | None:
-    """Explains a line about a kill, or another end of a program; None if it is none.
+    """Explains a line about a kill or another end of a program; None for other lines.
 
     Args:
         text: the line.
-        report: on an input that has this line.
-        line_no: which line of the input it is.
+        report: the report on an input with this line.
+        line_no: the number of the line in the input.
     """
     for table in _DEATHS:
         rows = report.analysis.log.tables[table].filter(line_no=line_no)
@@ -192,7 +192,7 @@ def _death(text: str, table: str, row: Mapping[str, Any], report: Report) -> Ite
 
 
 def _what_happened(report: Report, row: Mapping[str, Any]) -> str:
-    """Returns what happened there; of several deaths in an input, the verdict is on one only."""
+    """Returns what happened at the line, as the verdict covers only one of several deaths."""
     deaths = report.analysis.post_mortems
     if len(deaths) <= 1:
         return headline.verdict(report).sentence
@@ -230,7 +230,7 @@ def _versions(shape: Shape) -> str:
 
 
 def _fields(shape: Shape, match: Mapping[str, str]) -> Iterator[Block]:
-    """Yields what each number and flag of a line means, and where the runtime gets it."""
+    """Yields the meaning of each number and flag of a line, and its source in the runtime."""
     columns = {column.name: column for column in schema.TABLES.get(shape.table, ())}
     for name in (*(field.name for field in shape.fields), *shape.flags):
         if not match[name]:
@@ -255,13 +255,13 @@ def _numbers(match: re.Match[str]) -> dict[str, float]:
 
 
 def _unusual(number: Mapping[str, float]) -> Iterator[str]:
-    """Yields what a cycle costs the program, as far as it is more than usual."""
+    """Yields what a cycle costs the program, if more than usual."""
     t = DEFAULT
     if (longest := max(number[name] for name in _PAUSES)) >= t.stw_warn_ms:
-        # The line does not show which part of it was the wait until all goroutines have stopped.
+        # The line does not show how much of it was spent waiting for goroutines to stop.
         yield f"Long pause: {longest:g} ms, with the wait until all goroutines had stopped."
     part = _parts(number).get("mark assists", 0.0)
-    # Of little GC CPU, a large part costs little.
+    # If GC CPU is low, even a large part of it costs little.
     if part >= t.assist_warn and _assisting(number) >= t.assist_min_cpu_share:
         yield f"Mark assists were {share(part)} of its GC CPU: they slow goroutines that allocate."
     if (percent := number.get("gc_cpu_since_start_pct", 0.0)) >= 100 * t.gc_cpu_warn:
@@ -277,7 +277,7 @@ _PAUSES = ("stw_sweep_term_ms", "stw_mark_term_ms")
 
 
 def _parts(number: Mapping[str, float]) -> dict[str, float]:
-    """Returns the share of each part in the GC CPU of the line, which is without idle marking."""
+    """Returns the share of each part in the GC CPU of the line, without idle marking."""
     paused = sum(number.get(f"{name[:-2]}cpu_ms", 0.0) for name in _PAUSES)
     assist, background = number["assist_cpu_ms"], number["background_cpu_ms"]
     parts = {"mark assists": assist, "background workers": background, "pauses": paused}
@@ -286,7 +286,7 @@ def _parts(number: Mapping[str, float]) -> dict[str, float]:
 
 
 def _assisting(number: Mapping[str, float]) -> float:
-    """Returns the part of all CPU that assists took while marking; all of it if that is unknown."""
+    """Returns the share of all CPU that assists took during marking; all of it if unknown."""
     marking_ms = _mark_ms(number) * number["procs"]
     return number["assist_cpu_ms"] / marking_ms if marking_ms else 1.0
 
@@ -298,7 +298,7 @@ def _mark_ms(number: Mapping[str, float]) -> float:
 
 
 def _derived(number: dict[str, float]) -> Iterator[tuple[str, str]]:
-    """Yields the figures that a person would derive from the line."""
+    """Yields the figures that people would derive from the line."""
     if "start_s" not in number:
         phases = [value for name, value in number.items() if name.startswith("phase_")]
         unit = "µs" if "phase_1_us" in number else "ms"
@@ -325,7 +325,7 @@ def _cpu(number: dict[str, float], mark_ms: float) -> Iterator[tuple[str, str]]:
         busy = (assist + background) / (mark_ms * number["procs"])
         aim = "25 %" if "stacks_mib" in number else "25 % (Go 1.10 to 1.17: 30 %)"
         took = f"{100 * busy:.0f} % of the CPU without idle marking; the pacer aims at {aim}"
-        # The runtime counts the time of workers by the clock, also while they wait for a CPU.
+        # The runtime measures workers by the clock, even while they wait for a CPU.
         waited = (
             "its goroutines waited for a CPU (quota, other programs): its CPU time is too high"
         )

@@ -40,15 +40,15 @@ class Column:
     """A column of a ranked table.
 
     Attributes:
-        head: its title; that of the first column says what a row is.
+        head: the title; that of the first column says what a row is.
         text: returns the cell of a row.
-        key: the column of the frame whose values sort it; empty: the text sorts it.
+        key: the column of the frame to sort by; empty: sort by text.
         align: `l` or `r`.
-        most: the number of characters that a terminal shows at least, and where other columns
-            leave no room, at most; 0: as many as there are.
+        most: the characters that a terminal always shows, and no more if other columns need the
+            room; 0: all.
         is_wide: True for sentences, which take several lines of a page.
         is_course: True for bars, one for each run.
-        is_needed: True for what a narrow terminal shows too.
+        is_needed: True for columns that a narrow terminal also shows.
     """
 
     head: str
@@ -61,16 +61,17 @@ class Column:
     is_needed: bool = False
 
     def value(self, row: Row) -> float | str | None:
-        """Returns what a row is sorted by."""
+        """Returns the value to sort a row by."""
         value = row[self.key] if self.key else self.text(row)
         return value if isinstance(value, (int, float, str)) else None
 
 
 @frozen
 class Ranking:
-    """The first rows of a frame, in its order, without the columns that are empty.
+    """The first rows of a frame, in order, without empty columns.
 
-    `says_first` is why one screen has the table: a change since an earlier run, or what to do now.
+    `says_first` is the reason for showing the table on one screen: a change since an earlier run,
+    or what to do now.
     """
 
     title: str
@@ -96,7 +97,7 @@ class Ranking:
             [tuple(text for _, text in self.cells(row)) for row in self.rows],
             f"… and {self.left:,} more" if self.left else "",
             tuple(column.most for column in self.columns),
-            # What is known of a row comes first, figures last.
+            # Facts about a row come first, figures last.
             spare=tuple(
                 at
                 for at in range(len(self.columns) - 1, 1, -1)
@@ -142,7 +143,7 @@ def cores(value: float | None) -> str:
     if value == 0:
         return "0"
     if abs(value) < _HUNDREDTH:
-        # 0.00 would hide what a change is relative to.
+        # 0.00 would hide the base of a change.
         return "<0.001" if abs(value) < _HUNDREDTH / 10 else f"{value:.3f}"
     return f"{value:,.{0 if abs(value) >= 10 else 1 if abs(value) >= 1 else 2}f}"
 
@@ -164,7 +165,7 @@ def mib_number(value: float | None) -> str:
 
 
 def size_unit(*several: float | None) -> tuple[str, Callable[[float | None], str]]:
-    """Returns the unit for sizes in MiB that are written together, and the function to write them.
+    """Returns a common unit for sizes in MiB, and the function that formats them.
 
     >>> size_unit(14.2, 30.0)[0], size_unit(900.0, 2048.0)[0]
     ('MiB', 'GiB')
@@ -177,7 +178,7 @@ _GIB_MIB = 1024
 
 
 def _setting(row: Mapping[str, Any]) -> str:
-    """Returns the most frequent setting, how many others there are, and what they all save."""
+    """Returns the most frequent setting, the number of others, and the total saving."""
     others = row["advised_settings"] - 1
     several = f" and {others:,} more" if others else ""
     cpu = saving(row, "saved_cores", cores)
@@ -189,16 +190,16 @@ def _setting(row: Mapping[str, Any]) -> str:
 
 
 def saved_heap(row: Mapping[str, Any]) -> str:
-    """Returns in words what a recommendation saves or costs in heap."""
+    """Returns in words how much heap a recommendation saves or costs."""
     unit, written = size_unit(*(row[f"saved_heap_mib{end}"] for end in ("", "_low", "_high")))
     text = saving(row, "saved_heap_mib", written)
     return text if text in (NONE, "same") else f"{text} {unit}"
 
 
 def saving(row: Mapping[str, Any], name: str, written: Callable[[float | None], str]) -> str:
-    """Returns in words what a recommendation saves or costs, with its interval.
+    """Returns in words how much a recommendation saves or costs, with its interval.
 
-    An interval that holds both is not a saving of a negative amount: it has no middle.
+    If the interval includes saving and cost, no middle value is shown.
 
     >>> ends = {"x": 2.0, "x_low": 1.0, "x_high": 3.0}
     >>> saving(ends, "x", cores), saving({n: -v for n, v in ends.items()}, "x", cores)
@@ -263,7 +264,7 @@ def _history(history: History, most: int) -> Ranking:
 
 
 def _course(name: str) -> Callable[[Mapping[str, Any]], str]:
-    """Returns the values of all runs as bars, from 0 to the largest of the service."""
+    """Returns the values of all runs as bars, from 0 to the maximum of the service."""
     return lambda row: sparkline(row[name])
 
 
@@ -350,7 +351,7 @@ _TO_DO_CHARS = 23
 def _to_do(row: Row) -> str:
     """Returns what to set or do first, and where if only one of several processes needs it."""
     name = row.get("only_in") or ""
-    # The service is named already, and pods differ at their ends.
+    # The service is already named, and pods differ at their ends.
     end = name if len(name) < _TO_DO_CHARS else f"…{name[-_TO_DO_CHARS + 6 :]}"
     return f"{row['to_do']}; only {end}" if name else str(row["to_do"])
 
@@ -359,7 +360,7 @@ _TO_DO = Column("set or do first", _to_do, "", "l", _TO_DO_CHARS, is_wide=True)
 
 
 def _p99(row: Mapping[str, Any]) -> str:
-    """Returns the 99th percentile of the pauses, or the longest where only that is known."""
+    """Returns the 99th percentile of the pauses, or the longest one if no more is known."""
     if row["stw_p99_ms"] is None and row["stw_max_ms"] is not None:
         return f"max {ms(row['stw_max_ms'])}"
     return ms(row["stw_p99_ms"])

@@ -1,4 +1,4 @@
-"""Formats numbers, times and names for people, and how wide a text may be."""
+"""Formats numbers, times and names for people, within the width of the text."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ MOST_NAME = 22
 """The longest file name, in characters, that a table row has room for."""
 
 WIDTH, NARROWEST, WIDEST = 80, 60, 120
-"""Columns: what the reports are designed for, and what they use at least and at most."""
+"""Columns that reports are designed for, and the fewest and most that they use."""
 
 _WIDTH: ContextVar[int | None] = ContextVar("width", default=None)
 
@@ -42,7 +42,7 @@ def width() -> int:
 def as_wide_as(columns: int | None) -> Iterator[None]:
     """Sets the width of texts in columns, within limits, inside the context.
 
-    A width that is set already stays; None sets none.
+    A width that is already set stays; None sets none.
     """
     limited = None if columns is None else min(max(columns, NARROWEST), WIDEST)
     token = _WIDTH.set(_WIDTH.get() or limited)
@@ -73,14 +73,14 @@ def gc_cpu(s: Summary) -> str:
 def assists(s: Summary) -> tuple[str, str]:
     """Formats the shares of GC CPU and of all CPU that mark assists took, or their ranges.
 
-    Which part of a pause is GC CPU does not change what assists took of all CPU. How much time the
-    cycles had does not change what they took of the GC CPU of the same cycles.
+    The uncertain part of pauses does not change the assists' share of all CPU. The uncertain time
+    of cycles does not change their share of the GC CPU of the same cycles.
     """
     of_gc, of_all, gc_cpu = s.assist_share_of_gc_cpu, s.assist_share_of_cpu, s.gc_cpu_share
     if s.gc_cpu_range is None or not of_gc or not gc_cpu:
         return share(of_gc), share(of_all)
     low, high = s.gc_cpu_range
-    # The middle of both parts is counted, so that as much is missing below as above.
+    # Half of each uncertain part is counted, so that the errors below and above are equal.
     least = max(2 * gc_cpu - high, low)
     ends = [min(of_gc * gc_cpu / end, 1.0) if end else 1.0 for end in (high, least)]
     of_gc_text = between_text(*map(share if ends[0] == ends[1] else percent, ends))
@@ -89,7 +89,7 @@ def assists(s: Summary) -> tuple[str, str]:
 
 
 def gc_cpu_with_idle(s: Summary) -> str:
-    """Formats the share of the CPU that GC took with idle marking; of a range, at most."""
+    """Formats the share of CPU that GC took with idle marking; for a range, its upper end."""
     if s.gc_cpu_with_idle_share is None or s.gc_cpu_share is None:
         return ""
     most = s.gc_cpu_range[1] if s.gc_cpu_range else s.gc_cpu_share
@@ -97,7 +97,7 @@ def gc_cpu_with_idle(s: Summary) -> str:
 
 
 def milliseconds(value: float | None) -> str:
-    """Formats a duration given in milliseconds, to the microsecond that the runtime prints.
+    """Formats a duration in milliseconds, to the microsecond that the runtime prints.
 
     >>> milliseconds(0.214), milliseconds(4.25), milliseconds(0.0034), milliseconds(1234)
     ('0.21 ms', '4.2 ms', '0.003 ms', '1.2 s')
@@ -108,7 +108,7 @@ def milliseconds(value: float | None) -> str:
 
 
 def nanoseconds(value: float | None) -> str:
-    """Formats a duration given in nanoseconds, as short as the time of an operation may be.
+    """Formats a duration in nanoseconds, as short as the time of an operation.
 
     >>> nanoseconds(0.42), nanoseconds(669.4), nanoseconds(4641), nanoseconds(5.6e6)
     ('0.420 ns', '669 ns', '4.64 µs', '5.6 ms')
@@ -119,11 +119,11 @@ def nanoseconds(value: float | None) -> str:
 
 
 _FEWEST = 2
-"""Cycles. One alone has no distance from another."""
+"""Cycles. A single one has no time to another."""
 
 
 _NEAR = 1.5
-"""Ratio to the median, within which some interval is if the median is one."""
+"""Ratio to the median. If no interval is this close, the median describes none of them."""
 
 
 def interval(
@@ -133,8 +133,8 @@ def interval(
 
     Args:
         summary: the figures of the cycles.
-        usual_ms: the time from one cycle to the next that half of the time is in, or longer ones.
-            In bursts these are the gaps between them.
+        usual_ms: the median time between cycles, weighted by time. In bursts it is the gap between
+            bursts.
         gaps_ms: all times from one cycle to the next.
     """
     apart_ms = summary.gc_interval_p50_ms
@@ -147,7 +147,7 @@ def interval(
     if apart_ms and gaps_ms is not None and gaps_ms.count():
         low, high = (milliseconds(end) for end in (gaps_ms.min(), gaps_ms.max()))  # type: ignore[arg-type]
         if not gaps_ms.is_between(apart_ms / _NEAR, apart_ms * _NEAR).any():
-            # The mean of two that are far apart.
+            # The mean of two distant values.
             return f"every {low} to {high}"
     bursts = ", in bursts" if summary.is_in_bursts else ""
     if apart_ms < 1:
@@ -198,10 +198,10 @@ def is_rounded(value: float, step: float) -> bool:
 
 
 _ROUNDING = 1e-4
-"""Steps. Sizes are whole bytes, and a tenth of a GiB is not."""
+"""Steps. Sizes are whole bytes, but a tenth of a GiB is not a whole number of bytes."""
 
 _DIGITS_IN_MIB = 10.0
-"""MiB. Sizes whose last digit is smaller are not of GiB with one or two decimals."""
+"""MiB. Sizes with a smaller last digit do not come from GiB with one or two decimals."""
 
 
 def rounded(value: float, step: float | None) -> str:
@@ -216,7 +216,7 @@ def rounded(value: float, step: float | None) -> str:
 
 
 def rounded_range(low: float, high: float, step: float) -> str:
-    """Formats the range of a difference of such sizes, whole digits wide.
+    """Formats the range of a difference of such sizes, rounded outwards to whole digits.
 
     >>> rounded_range(110, 307.2, 102.4), rounded_range(-20, 90, 102.4)
     ('0.1–0.3 GiB', 'up to 0.1 GiB')
@@ -359,10 +359,10 @@ def short_paths(paths: Sequence[str]) -> list[str]:
 
 
 def shortened(names: Sequence[str], room: int) -> list[str]:
-    """Shortens names so that they stay distinct: at the end, in front or in the middle.
+    """Shortens names so that they stay distinct: at the end, at the start or in the middle.
 
-    Of functions, the end is the most useful part, with their line. Paths are shortened in the
-    middle: their folders may name a service.
+    The most useful part of a function is its end, with the line. Paths are shortened in the middle,
+    because folders may name a service.
 
     >>> shortened(["before-1.26.log", "after-1.26.log"], 9), shortened(["a/run-1.log"], 7)
     (['before-1…', 'after-1.…'], ['a/ru…og'])
@@ -383,7 +383,7 @@ def shortened(names: Sequence[str], room: int) -> list[str]:
 
 
 def _cut(name: str, size: int, kept: int) -> str:
-    """Returns a name of at most `size` characters, of which `kept` are those of its beginning."""
+    """Returns a name of at most `size` characters, `kept` of them from its beginning."""
     if len(name) <= size:
         return name
     return f"{name[:kept]}…{name[len(name) - (size - 1 - kept) :]}"
@@ -398,7 +398,7 @@ _SENTENCE_END = re.compile(r"(?<=[.)]) (?=[A-Z])")
 
 
 def unbroken(text: str) -> str:
-    """Returns a text whose numbers are not torn from their units, and commands not apart."""
+    """Returns a text in which numbers keep their units, and commands stay whole."""
     return _BEFORE_UNIT.sub(_UNBROKEN, text)
 
 

@@ -1,4 +1,4 @@
-"""The words of reports, explained: `explain`, `help`, the page and docs have them from here."""
+"""The explained words of reports, for `explain`, `help`, the HTML page and docs."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ def page() -> str:
 
 @cache
 def words() -> dict[str, str]:
-    """Returns what is written about each word, by the word as reports spell it."""
+    """Returns the text about each word, by the word as reports spell it."""
     return {word: " ".join(text.split("\n")).rstrip() for word, text, _ in _entries()}
 
 
 def find_word(text: str) -> str | None:
-    """Returns the word that `text` means, however it is written; None if it is none of them.
+    """Returns the word that `text` means, in any spelling; None for unknown text.
 
     >>> find_word("mark-assist"), find_word("STW"), find_word("oops")
     ('mark assist', 'stop the world', None)
@@ -48,7 +48,7 @@ def _spelled(text: str) -> str:
 
 
 def explain_word(text: str) -> Document | None:
-    """Explains a word of reports; None if `text` is none of them."""
+    """Explains a word of reports; None for unknown text."""
     word = find_word(text)
     return None if word is None else [Heading(word), Paragraphs([words()[word]], indent=2)]
 

@@ -22,9 +22,9 @@ if TYPE_CHECKING:
 SCHEMA_VERSION = 1
 
 MOST_ROWS = 1000
-"""The most rows of a table in the report; exporting the table gives all."""
+"""Most rows of a table in the report; exporting the table gives all rows."""
 
-# Later digits depend on the order in which processors add the numbers up.
+# Later digits depend on the order in which processors add the numbers.
 _SIGNIFICANT_DIGITS = 12
 
 
@@ -66,7 +66,7 @@ def document(report: Report) -> dict[str, object]:
         **{
             table: report.analysis.tables[table].head(MOST_ROWS).to_dicts()
             for table in OF_MESSAGES
-            # What the kernel listed may be thousands of tasks.
+            # The kernel's list may have thousands of tasks.
             if table != "oom_tasks"
         },
         "sites": _of_profiles(report),
@@ -79,7 +79,7 @@ def document(report: Report) -> dict[str, object]:
 
 
 def _of_profiles(report: Report) -> list[dict[str, object]]:
-    """Returns the sites that each profile has most of."""
+    """Returns the largest sites of each profile."""
     profiled = report.analysis.profiled
     return (
         []
@@ -172,7 +172,7 @@ def _changed_sites(pairs: Sequence[Pair]) -> Iterator[dict[str, object]]:
 
 
 def _promises(pairs: Sequence[Pair]) -> Iterator[dict[str, object]]:
-    """Yields what was predicted of each side, with what was measured."""
+    """Yields the predictions for each side, with the measured values."""
     for pair in pairs:
         for change in pair.changes.values():
             if change.expected is not None:

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from gctrace_analyzer.present.document import Block
 
 _MOST_EXCERPT = 120
-"""Characters of a line of the input."""
+"""Characters of an input line that are shown."""
 
 
 def dumps(blocks: Iterable[Block]) -> str:
@@ -37,7 +37,7 @@ def dumps(blocks: Iterable[Block]) -> str:
 
 
 def _parts(block: Block) -> Iterator[str]:  # noqa: C901  # one case for each block
-    """Yields the parts of a block, which empty lines separate."""
+    """Yields the parts of a block, separated by empty lines."""
     match block:
         case Title():
             yield f"## {block.kind}" + (f": {code(block.name)}" if block.name else "")
@@ -118,8 +118,8 @@ _LINKED = re.compile(
     r"(?<=[@#])(?=\S)|(?<=[!%])(?=\d)|(?<=\w:)(?=//)|(?<=:)(?=[a-z+][\w+-]*:)|(?<=www)(?=\.)",
     re.IGNORECASE,
 )
-"""Where GitHub and GitLab make a link of plain text, which a backslash does not prevent: mentions
-of people, who are then notified, numbers of issues, addresses, and names of emoji."""
+"""Plain text that GitHub and GitLab turn into links despite a backslash: mentions of people, who
+are then notified, issue numbers, addresses, and emoji names."""
 
 _BREAK = "\N{WORD JOINER}"
 _BEGINNING = re.compile(r"(\d*)(?=[-+=#/:.)])")
@@ -136,7 +136,7 @@ def escaped(text: str) -> str:
 
 
 def paragraph(text: str) -> str:
-    """Returns a paragraph that is no heading, list, rule or command, whatever it begins with."""
+    """Returns a paragraph whose beginning cannot be read as a heading, list, rule or command."""
     text = escaped(text.lstrip())
     match = _BEGINNING.match(text)
     return f"{match[1]}\\{text[match.end() :]}" if match else text

@@ -20,7 +20,10 @@ have come in between."""
 REJECTED_CHARS = 500
 
 SUSPECT_CHARS = 4096
-"""Characters of a suspect, and of a line around it, that are searched for a record."""
+"""Characters of a suspect, and of a line around it, that are searched for a record.
+
+No record is longer than `torn.RECORD_CHARS`; this keeps long lines cheap.
+"""
 
 
 @frozen

@@ -1,4 +1,4 @@
-"""Turns tables of MemStats whose columns are aligned by blanks into tables separated by tabs.
+"""Converts tables of MemStats with columns aligned by blanks into tables with tabs.
 
 InfluxDB's `SHOW STATS` prints such tables, and so does `column -t`.
 """
@@ -21,15 +21,15 @@ _SECTION = re.compile(r"^name: ", re.MULTILINE)
 
 
 def has_table(head: str) -> bool:
-    """Returns whether the first lines of an input, or some of them, are such a table."""
+    """Returns whether the first lines of an input, or some of them, form such a table."""
     return _header_of(head) is not None
 
 
 def as_tabs(text: str, head: str) -> str | None:
     """Returns the text with tabs between the cells of its table; other lines become empty.
 
-    The lines keep their numbers, and a header that is printed again is left out. Returns None if
-    the first lines (`head`) have no such table.
+    The lines keep their numbers, and repeated headers are left out. Returns None if the first lines
+    (`head`) have no such table.
     """
     header = _header_of(head)
     if header is None:
@@ -60,7 +60,7 @@ def as_tabs(text: str, head: str) -> str | None:
 def _header_of(head: str) -> list[str] | None:
     """Returns the names of the columns, if a row of numbers follows them.
 
-    A log with gctrace that prints such a table too is a log.
+    A gctrace log that also prints such a table counts as a log.
     """
     if _GCTRACE in head:
         return None
@@ -79,6 +79,6 @@ def _header_of(head: str) -> list[str] | None:
 
 
 def _has_numbers(names: list[str], cells: list[str]) -> bool:
-    """Returns whether the fields of MemStats have numbers; other columns may have words."""
+    """Returns whether the MemStats fields have numbers; other columns may have words."""
     both = zip(names[::-1], cells[::-1], strict=False)
     return all(_NUMBER.fullmatch(cell) for name, cell in both if fields.is_field(name))

@@ -1,4 +1,4 @@
-"""Reads MemStats from tables: with a header, or the headerless one of buffer-recycling demos."""
+"""Reads MemStats from tables with a header, or headerless ones of buffer-recycling demos."""
 
 from __future__ import annotations
 
@@ -42,10 +42,10 @@ _TYPED = {
 _MARKDOWN_RULE = re.compile(r"[|: \t-]++")
 
 _FEWEST_BYTES = 1 << 20
-"""Sizes with fractions that all are below this are not in bytes."""
+"""If all sizes with fractions are below this, they are not in bytes."""
 
 _ABSENT = ("", "NA", "NaN", "null", "nil", "-")
-"""What programs and spreadsheets write in a cell without a value."""
+"""Text that programs and spreadsheets write into empty cells."""
 
 Rejected = tuple[int, str, str]
 
@@ -56,7 +56,7 @@ def delimiter(head: str) -> str | None:
     if not lines or " clock, " in head[:4096]:
         return None
     for each in _DELIMITERS:
-        # A header with known names is enough, even if the rows are damaged.
+        # A header with known names is enough, even with damaged rows.
         if sum(fields.is_field(cell) for cell in _cells(lines[0], each)) >= fields.ENOUGH:
             return each
         counts = [line.count(each) for line in lines]
@@ -78,7 +78,7 @@ def is_table(head: str) -> bool:
     if separator is None:
         return aligned.has_table(head)
     if separator == "|" and len(lines) > 1 and _MARKDOWN_RULE.fullmatch(lines[1].strip()):
-        # In Markdown, one field per row is more usual than one per column.
+        # In Markdown, one field per row is more common than one per column.
         return sum(fields.is_field(cell) for cell in _cells(lines[0], "|")) >= fields.ENOUGH
     cells = _cells(lines[0], separator)
     if sum(fields.is_field(cell) for cell in cells) >= fields.ENOUGH:
@@ -187,7 +187,7 @@ def _not_a_number(given: str, value: str) -> str:
 
 
 def _column(given: str, text: pl.Series) -> tuple[str, pl.Series, int]:
-    """Returns the name of a column, its values, and how many bytes its last digit counts."""
+    """Returns the name of a column, its values, and the bytes of its last digit."""
     if fields.plain(given) in fields.ELAPSED:
         return "elapsed_s", numbers.seconds_column(text), 1
     column, factor = fields.scaled(given)
@@ -201,7 +201,7 @@ def _column(given: str, text: pl.Series) -> tuple[str, pl.Series, int]:
     if column not in fields.INTEGERS:
         return column, number.cast(pl.Float64), 1
     if factor == 1 and not exact and _largest(number) < _FEWEST_BYTES:
-        # A fraction of a byte, and far too few of them: the unit is another one.
+        # A fraction of a byte, and far too few bytes: the unit is another one.
         return column, whole, 1
     digits = 0 if exact else int(text.str.extract(r"\.(\d+)").str.len_chars().max() or 0)  # type: ignore[arg-type]
     if factor == 1 and exact:
@@ -216,7 +216,7 @@ def _largest(values: pl.Series) -> float:
 
 
 def _of_type(text: pl.Series, kind: str) -> pl.Series:
-    """Returns a column of our own tables; what does not have its type is null."""
+    """Returns a column of our own tables; values of another type become null."""
     if kind == "Datetime":
         return text.str.to_datetime(time_unit="us", time_zone="UTC", strict=False)
     if kind == "Boolean":
@@ -225,7 +225,7 @@ def _of_type(text: pl.Series, kind: str) -> pl.Series:
 
 
 def _headerless(texts: pl.Series, separator: str, name: str) -> list[str]:
-    """Returns the recycling program's columns, if the relations between them hold in every row."""
+    """Returns the recycling program's columns, if their relations are right in every row."""
     rows = [
         [
             number

@@ -1,7 +1,7 @@
-"""Finds the times of dumps that stand in words near them: a date, `15:04:05`, or an uptime.
+"""Finds times of dumps in text near them: a date, `15:04:05`, or an uptime.
 
-Programs print them on the line of a dump, above its first field, or below that. Their distances
-are what counts: a time without a date or zone is enough.
+Programs print them on the line of a dump, or above or below its first field. Only their distances
+matter, so a time without a date or zone is enough.
 """
 
 from __future__ import annotations
@@ -37,19 +37,19 @@ _UPTIME = re.compile(
     rf"{_LENGTH}(?: ?s(?:ec(?:onds?)?)?)?)?(?![\w.:])"
 )
 _ELAPSED = re.compile(rf"(?i:\btime|\belapsed|\bt){_LENGTH} ?s(?:ec(?:onds?)?)?)(?![\w.:])")
-"""What may also be the time that a step took; of several in a row, those do not rise."""
+"""Times that may also be the duration of a step; several durations in a row do not rise."""
 
 _MONOTONIC = re.compile(r"(?<!\S)m=\+(\d{1,9}\.\d{1,9})(?!\S)")
-"""What Go's time.Time prints last: the time since the start of the program."""
+"""The last part of Go's time.Time as printed: the time since the start of the program."""
 
 _OF_OTHERS = re.compile(r"(?i:last[ _]?gc|\bPauseEnd|\bstarted)\b")
-"""A time on such a line is not that of the dump."""
+"""Words on a line whose time is not that of the dump."""
 
 _NEAR_LINES = 8
 """The most lines between a dump's first field and its time."""
 
 _RISING = 4
-"""This many lengths in a row rise by chance in one of 24 cases."""
+"""Number of durations that rise by chance in only one of 24 cases."""
 
 
 def of_day_s(text: str) -> float | None:
@@ -82,7 +82,7 @@ def _monotonic_s(text: str) -> float | None:
 
 
 def _by(pattern: re.Pattern[str]) -> Callable[[str], float | None]:
-    """Returns what reads the seconds that a pattern matches."""
+    """Returns a function that reads the seconds that a pattern matches."""
     return lambda text: _seconds(pattern.search(text))
 
 

@@ -15,7 +15,7 @@ RING = 256
 """The runtime remembers the pauses of this many cycles (MemStats.PauseNs and PauseEnd)."""
 
 PAUSES_STOPPED = "GC pauses have stopped the program"
-"""What a note says of a histogram of pauses, which is no column of a dump."""
+"""Text of the note on a histogram of pauses, which is not a column of a dump."""
 
 _UNITS = ("_bytes", "_unix_ns", "_ns", "_s", "_pct")
 _OWN = {
@@ -39,10 +39,10 @@ _OWN = {
     "memoryallocatetimes": "mallocs", "memoryallocations": "mallocs", "memoryfreetimes": "frees",
 }  # fmt: skip
 _OF_PERCENTILES = {"gcpauseusec100": ("pause_max_s", 1e-6)}
-"""Pauses of the last cycles with their unit inside the name, as nsqd has them."""
+"""Pauses of the last cycles with the unit inside the name, as in nsqd."""
 
 _UNMISTAKABLE = 9
-"""Characters. In shorter names, such as `frees`, an ending makes a word of something else."""
+"""Characters. With an ending, a shorter name such as `frees` becomes another word."""
 
 NAMES: dict[str, str] = {}
 """The columns by each spelling of their names, without case, `_`, `-`, blanks and unit."""
@@ -60,7 +60,7 @@ _OF_METRICS = {
     "available_cpu_s", "process_cpu_s",
     "limiter_last_gc", "goroutines", "cgo_bytes", "idle_cpu_s", "pause_longest_s", "pause_least_s",
 }  # fmt: skip
-"""Columns that no dump of MemStats has."""
+"""Columns that do not occur in dumps of MemStats."""
 
 _NOT_OF_GO = {
     *schema.IDENTITY, "gogc_pct", "gomemlimit_bytes", "last_pause_ns", "makes", "pause_max_s",
@@ -83,14 +83,14 @@ _FILLERS = {
 }  # fmt: skip
 _WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
 _CLEAN = re.compile(r"(?!.*\.go$)\s*[A-Za-z][A-Za-z_ .()\[\]-]*")
-"""A name. The place in the source that logged a line, such as `usage.go:61`, is none."""
+"""A valid name. The source position of a log call, such as `usage.go:61`, is not one."""
 _COMPOUND = re.compile(r"(?<=.)(?=sys$|inuse$|idle$|released$)")
 _BY_WORDS: dict[frozenset[str], str] = {}
 """The columns by the words of their names, in any order."""
 
 
 def _words(name: str) -> frozenset[str]:
-    """Returns what a name says, without the words that say nothing.
+    """Returns the words of a name, without meaningless ones.
 
     >>> sorted(_words("mem.heap.inuse")), sorted(_words("Heap in use")), sorted(_words("GCSys"))
     (['heap', 'inuse'], ['heap', 'inuse'], ['gc', 'sys'])
@@ -102,10 +102,10 @@ def _words(name: str) -> frozenset[str]:
 
 
 def _by_words(name: str) -> str | None:
-    """Returns the column that the words of a name stand for; `total` may be one too many."""
+    """Returns the column that the words of a name mean; an extra `total` is allowed."""
     words = _words(name)
     if plain(name) == "system":
-        # Often the CPU time that the kernel spends.
+        # Often means the CPU time that the kernel spends.
         return None
     return _BY_WORDS.get(words) or _BY_WORDS.get(words - {"total"})
 
@@ -120,7 +120,7 @@ _TIME_UNITS = ("nanos", "nano", "ns", "micros", "us", "millis", "ms", "seconds",
 
 
 def is_time(name: str) -> bool:
-    """Returns whether a column is when a dump was made, by its name.
+    """Returns whether a column is the time of a dump, by its name.
 
     >>> [is_time(name) for name in ("@timestamp", "unix_ns", "ts", "time_ms", "times_called")]
     [True, True, True, True, False]
@@ -167,7 +167,7 @@ OF_GO = set(KNOWN) - _NOT_OF_GO
 """The fields of `runtime.MemStats`."""
 
 ENOUGH = 2
-"""How many MemStats fields identify a dump; a single one may belong to another program."""
+"""Number of MemStats fields that identify a dump; a single one may belong to another program."""
 
 
 SIZES = {
@@ -219,7 +219,7 @@ def _scaled_by_words(name: str) -> tuple[str | None, float]:
 
 @lru_cache(maxsize=4096)
 def is_vague(name: str) -> bool:
-    """Returns whether a name that is read may be of another program: `System memory`."""
+    """Returns whether a recognised name may come from another program: `System memory`."""
     key = re.sub(r"[()\[\]]", "", plain(name))
     return key not in NAMES and "memstats" not in key and len(_words(name)) < ENOUGH
 
@@ -228,7 +228,7 @@ PREFIXES = {"b": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40}
 """The first letters of printed units, in bytes."""
 
 DECIMAL = {"b": 1, "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12}
-"""The same of programs that count in tens: Hugo."""
+"""The same for Hugo, which uses decimal units."""
 
 
 def quantity(
@@ -238,14 +238,14 @@ def quantity(
     factor: float = 1,
     prefixes: Mapping[str, int] = PREFIXES,
 ) -> tuple[float | int | None, int]:
-    """Returns a printed number in the unit of its column, and how many bytes its last digit counts.
+    """Returns a printed number in the unit of its column, and the bytes of its last digit.
 
     Args:
-        column: where it belongs.
+        column: the column of the number.
         value: the number as printed.
         unit: the unit that follows it, in lower case; empty if there is none.
-        factor: the unit that its name ends with, if no unit follows.
-        prefixes: what the first letters of its unit mean.
+        factor: the unit at the end of the name, if no unit follows.
+        prefixes: the meaning of the first letters of its unit.
 
     >>> quantity("heap_sys_bytes", "1.5", "mib"), quantity("pause_total_ns", "18.9", "ms")
     ((1572864, 104858), (18900000, 1))
@@ -253,7 +253,7 @@ def quantity(
     ((7, 1), (None, 1))
     """
     if column == "last_gc_unix_ns" and unit not in ("", "ns"):
-        # How long ago it was.
+        # The age of the value.
         return None, 1
     if column.endswith("_ns") and (unit in DURATIONS or not unit):
         return numbers.whole(value, DURATIONS.get(unit, factor)), 1
@@ -271,7 +271,7 @@ def quantity(
 
 
 def last_pause(lengths: Any, cycles: int | None) -> int | None:
-    """Returns the pause of the last cycle, as MemStats.PauseNs has it; None if it is unknown.
+    """Returns the pause of the last cycle, as in MemStats.PauseNs; None if unknown.
 
     >>> last_pause([7, 8, 9], 2)
     8
@@ -282,7 +282,7 @@ def last_pause(lengths: Any, cycles: int | None) -> int | None:
 
 
 def pauses(lengths_ns: Iterable[object]) -> dict[str, float]:
-    """Returns the columns that the pauses of the last cycles fill; 0 is a place without a cycle.
+    """Returns the columns for the pauses of the last cycles; 0 means a place without a cycle.
 
     >>> list(pauses([3000000, 1000000, 0]).values())
     [2, 0.001, 0.002, 0.003, 0.003]
@@ -300,7 +300,7 @@ def pauses(lengths_ns: Iterable[object]) -> dict[str, float]:
 
 
 def quantiles(lengths_ns: Sequence[object]) -> dict[str, float]:
-    """Returns the columns that `PauseQuantiles` fills: of the last cycles, whose number is unknown.
+    """Returns the columns for `PauseQuantiles`: of the last cycles, in unknown number.
 
     >>> quantiles([1000000, 2000000, 8000000])
     {'pause_min_s': 0.001, 'pause_p50_s': 0.002, 'pause_max_s': 0.008}

@@ -17,13 +17,13 @@ if TYPE_CHECKING:
     from gctrace_analyzer.ingest.evidence.message import Row
 
 _DEPTH = 4
-"""Objects that may be around one with MemStats."""
+"""Largest number of objects around one with MemStats."""
 
 _ENOUGH_INSIDE = 4
-"""MemStats fields that identify a dump inside of other objects."""
+"""Number of MemStats fields that identify a dump inside other objects."""
 
 _OF_BEATS = {"memory_total": ("total_alloc_bytes", 1)}
-"""What other programs name the memory of the host, next to Beats' own name `gc_next`."""
+"""Other programs' names for host memory next to Beats' own name `gc_next`."""
 
 _PRINTED = re.compile(r"(\d[\d,]{0,40}(?:\.\d{1,30})?) ?([a-zA-Zµ]{0,5})")
 
@@ -59,7 +59,7 @@ def dump_of(value: Any) -> Mapping[str, Any] | None:
 
 
 def _goroutines(value: Mapping[str, Any]) -> Row:
-    """Returns the number of goroutines that a program publishes next to its MemStats."""
+    """Returns the number of goroutines published next to MemStats."""
     return {
         key: value[key] for key in value if fields.NAMES.get(fields.plain(key)) == "goroutines"
     }
@@ -81,8 +81,8 @@ def columns(
 ) -> tuple[dict[str, list[Any]], dict[int, list[str]]]:
     """Returns the columns of the dumps, and per dump the names whose values are impossible.
 
-    The dumps of a program have the same names: what a name means is looked up once for all of
-    them, and a column whose values are all possible is taken as it is.
+    The dumps of a program have the same names, so each name is looked up only once, and a column of
+    possible values is used unchanged.
     """
     alike: dict[tuple[str, ...], list[int]] = {}
     for row, dump in enumerate(dumps):
@@ -127,7 +127,7 @@ class _Columns:
             ]
             self._put("last_pause_ns", rows, last)
             if "PauseEnd" not in keys or len(rows) == 1:
-                # Of several dumps, the times of the pauses show what is new in each.
+                # With several dumps, the times of the pauses show which are new in each.
                 self._add_pauses(rows, rings)
         elif "Pause" in keys or "PauseQuantiles" in keys:
             # debug.GCStats has the newest pause first.
@@ -142,13 +142,13 @@ class _Columns:
         rings: list[Any],
         shown: Callable[[Sequence[Any]], dict[str, float]] = fields.pauses,
     ) -> None:
-        """Adds what the pauses show that have no times, and so are no rows of their own."""
+        """Adds facts about pauses without times, which cannot be rows of their own."""
         known = [shown(ring if isinstance(ring, list) else ()) for ring in rings]
         for column in ("pauses", "pause_min_s", "pause_p50_s", "pause_p90_s", "pause_max_s"):
             self._put(column, rows, [of_ring.get(column) for of_ring in known])
 
     def _put(self, column: str, rows: list[int], values: list[Any]) -> None:
-        """Writes the values of some rows; one that is unknown replaces no other."""
+        """Writes the values of some rows; unknown ones replace nothing."""
         into = self.columns.setdefault(column, [None] * len(self._dumps))
         if len(rows) == len(into) and into.count(None) == len(into):
             into[:] = values
@@ -160,7 +160,7 @@ class _Columns:
 
 @lru_cache(maxsize=64)
 def _meanings(keys: tuple[str, ...]) -> list[tuple[str, str, float]]:
-    """Returns the names that are read, the column of each and its unit in bytes."""
+    """Returns the names that are read, with the column of each and its unit in bytes."""
     if _are_of_runtime(keys):
         return [
             (key, metric_names.RUNTIME[key][0], 1)
@@ -178,7 +178,7 @@ def _meanings(keys: tuple[str, ...]) -> list[tuple[str, str, float]]:
 def _possible(values: list[Any], column: str, factor: float, digits: list[int]) -> list[Any]:
     """Returns the values that are possible in a column; null for the others.
 
-    `digits` gets how many bytes the last digit of each value counts, where it is more than others.
+    `digits` gets the bytes of the last digit of each value, if larger than before.
     """
     fits = {*map(type, values)} == {int} or column not in fields.INTEGERS
     if factor == 1 and fits and numbers.are_all_exported(values):
@@ -189,14 +189,14 @@ def _possible(values: list[Any], column: str, factor: float, digits: list[int]) 
 
 
 def _quantity(column: str, given: Any, factor: float) -> tuple[float | int | None, int]:
-    """Returns the number of a field, and how many bytes its last digit counts."""
+    """Returns the number of a field, and the bytes of its last digit."""
     if isinstance(given, str):
         return _printed(column, given, factor)
     value = numbers.exported(given, column)
     if value is None or column not in fields.INTEGERS:
         return value if value is None or factor == 1 else value * factor, 1
     if isinstance(value, float):
-        # No byte and no ns has a fraction: the unit is another one, such as zap's seconds.
+        # Bytes and ns have no fraction, so the unit is another one, such as zap's seconds.
         is_whole = factor != 1 or value.is_integer()
         return (round(value * factor) if is_whole else None), 1
     digit = round(factor) if column.endswith("_bytes") else 1
@@ -204,7 +204,7 @@ def _quantity(column: str, given: Any, factor: float) -> tuple[float | int | Non
 
 
 def _printed(column: str, text: str, factor: float) -> tuple[float | int | None, int]:
-    """Returns a number that is a text, such as `18.9ms` or `87 MiB`, and what its digits count."""
+    """Returns a number in text such as `18.9ms` or `87 MiB`, and the value of its last digit."""
     match = _PRINTED.fullmatch(text.strip())
     if match is None:
         return None, 1
@@ -216,7 +216,7 @@ def from_record(value: Mapping[str, Any]) -> Row:
     filled, _ = columns([value])
     row = {name: values[0] for name, values in filled.items() if values[0] is not None}
     if row.get("rss_bytes", math.inf) < row.get("alloc_bytes", 0):
-        # Beats once printed by how much it changed (#7505).
+        # Older Beats print the change instead (#7505).
         del row["rss_bytes"]
     for key, given in value.items():
         if fields.is_time(key) and isinstance(given, str):

@@ -42,32 +42,32 @@ _VALUE = (
     r"[nuµm]?s)(?![\w.])|%)?"
 )
 _SEPARATOR = r"=>?|:|＝|\||->|\.{3,40}|</t[dh]>\s*<t[dh][^>]{0,50}>"
-"""What stands between a name and its value; after a name of MemStats, a blank is enough."""
+"""Text between a name and its value; after a name of MemStats, a blank is enough."""
 
 _PAIR = re.compile(
     r"(?<![\w.-])[\"']?(?:(?:mem|memory|memstats|runtime|go)\.)?"
     r"(?P<key>[A-Za-z][A-Za-z_.]*+(?:[ -][A-Za-z][A-Za-z_]*+){0,4}+)[\"']?\s*+"
-    # go-spew prints the type, gops the condition of the next cycle and the exact size.
+    # go-spew prints the type; gops prints the condition of the next cycle and the exact size.
     rf"(?:{_SEPARATOR}|(?:(?<=\s)|,)(?P<bare>))\s*(?:\([\w.]{{1,20}}\) |when heap-alloc >= )?\"?"
     rf"{_VALUE}(?![\w.]*\w|-\d)(?:\s\((?P<exact>\d{{1,20}}) bytes\))?"
 )
 _ONLY_VALUE = re.compile(_VALUE)
 _ONLY_NAME = re.compile(r"([A-Za-z]+(?: [A-Za-z]+){1,4}):?")
-"""Dashboards have each name on a line, and its value on the next one."""
+"""Dashboards have each name on one line, and its value on the next."""
 
 _IN_USE_AND_SYS = re.compile(r"\b(Stack|MSpan|MCache) = (\d{1,20}) / (\d{1,20})\b")
 _DECIMAL = re.compile(r"^hugo v\d|uilding sites")
-"""What Hugo prints before its MemStats, whose units are decimal: 1.4 GB are 1.4e9 bytes."""
+"""Hugo's line before its MemStats, whose units are decimal: 1.4 GB are 1.4e9 bytes."""
 
 _INSIDE = re.compile(r"\"memstats\" ?: ?\{[^{}]{0,2000}\}")
 _SINCE_LAST = "on-zero metrics in the last"
-"""What Beats print of what has changed: the size of memory from the OS is its growth."""
+"""Beats' line with changes: the size of memory from the OS is its growth."""
 
 _ROW = re.compile(
     r"^\W*(?:[\w.]{1,40}\.)?(?P<key>[A-Z]\w{2,15}|[A-Za-z]\w*(?: \w+){0,4}(?=\s*\t|\s{2}))"
     rf"(?:\s+|, *){_VALUE}(?P<exact>)\s*(?:\(|$)"
 )
-"""A name, its value, and perhaps what it means, as in a table."""
+"""A name, its value, and perhaps an explanation, as in a table."""
 
 _SIGN = re.compile(_SEPARATOR)
 _GO_DURATION = re.compile(r"(?<![\w.])(?:(\d{1,9})h)?(\d{1,9})m(\d{1,2}(?:\.\d{1,9})?)s\b")
@@ -78,7 +78,7 @@ _OF_CPU = re.compile(
     r"|\b[gG][cC][ _-]?(?:CPU|cpu)(?:[ _-]?(?:fraction|usage|time|share|percent))?\s?[:=]\s?"
     r"(?P<printed>\d{1,3}(?:\.\d{1,9})?) ?%"
 )
-"""How programs write GCCPUFraction in words; what a time follows is not since the start."""
+"""Wordings for GCCPUFraction; if a time follows, the value is not since the start."""
 
 _LENGTH = r"\d{1,20}+(?:\.\d{1,9}+)?+(?:[nuµm]?s\b)?+"
 _LENGTHS = rf"[\s,]{{0,9}}{_LENGTH}(?:[\s,]{{1,9}}{_LENGTH}){{0,300}}+"
@@ -88,14 +88,14 @@ _PAUSES = re.compile(
     rf"(?:\[\d{{0,9}}\][\w.]{{1,20}} ?)?[\[{{(]?(?P<lengths>{_LENGTHS}|\s{{0,9}}$)"
 )
 _LISTS = ("pauses_ns", "quantiles_ns")
-"""Keys of a row: the pauses of the last cycles, and the quantiles that `debug.GCStats` has."""
+"""Keys of a row: the pauses of the last cycles, and the quantiles of `debug.GCStats`."""
 
 _OPEN = "open"
-"""Key of a row: its list of pauses has no end yet."""
+"""Key of a row whose list of pauses has no end yet."""
 
 _CLOSED = re.compile(r"[\])}]")
 _PAUSES_BY_NAME = {"pause_total_ns", "last_pause_ns"}
-"""Columns of a pause whose name says which it is."""
+"""Columns of a pause that is identified by its name."""
 
 _MORE_PAUSES = re.compile(rf"[^\w,.]{{0,9}}{_LENGTHS}[^\w]{{0,9}}")
 """The pauses of MemStats or of `debug.GCStats`, on the line of their name or on the next ones."""
@@ -162,7 +162,7 @@ def _built(messages: Iterable[Message]) -> list[Row]:
 def _record(text: str) -> Row | None:
     """Returns the row of a line that ends with JSON: log libraries write words before it.
 
-    Of a line that was cut off, the object `memstats` may be whole.
+    In a truncated line, the object `memstats` may be complete.
     """
     begin = text.find("{") if text.endswith("}") else -1
     whole = text[begin:] if begin >= 0 else ""
@@ -181,7 +181,7 @@ def _line(text: str, prefixes: Mapping[str, int]) -> Row:
     if _SINCE_LAST in text:
         row.pop("sys_bytes", None)
     if (unit := row.get("resolution_bytes")) and text[-1:].isdigit():
-        # Fewer bytes than the unit of the others are a size whose own unit was cut off.
+        # If a size has fewer bytes than the unit of the others, its own unit was cut off.
         sizes = [name for name in row if name.endswith("_bytes") and 0 < row[name] < unit]
         row = {n: v for n, v in row.items() if n not in sizes or not text.endswith(f" {v}")}
     if pauses := _PAUSES.search(text):
@@ -195,20 +195,20 @@ def _line(text: str, prefixes: Mapping[str, int]) -> Row:
 
 
 def _both_sizes(text: str) -> Row:
-    """Returns what is in use and what was obtained, of a part that has both on one line."""
+    """Returns the used and the obtained size from text with both on one line."""
     both = _IN_USE_AND_SYS.search(text)
     sizes = zip(("inuse", "sys"), both.groups()[1:], strict=True) if both else ()
     return {f"{both[1].lower()}_{end}_bytes": int(size) for end, size in sizes if both}
 
 
 def _goes_on(text: str) -> bool:
-    """Returns whether the list of pauses on a line may go on in the next one: it has no end."""
+    """Returns whether the list of pauses on a line may continue on the next: it has no end."""
     match = _PAUSES.search(text)
     return match is None or _CLOSED.search(text, match.end()) is None
 
 
 def _with_name(message: Message, before: Message | None) -> Message:
-    """Returns a message that is a value alone with its name, which the line before is."""
+    """Returns a message that is only a value with its name, which is on the line before."""
     if before is None or message.line_no - before.line_no != 1:
         return message
     name, value = _ONLY_NAME.fullmatch(before.text.strip()), message.text.strip()
@@ -218,7 +218,7 @@ def _with_name(message: Message, before: Message | None) -> Message:
 
 
 def _lengths_ns(text: str) -> list[int]:
-    """Returns the pauses in a list, which are ns if they have no unit.
+    """Returns the pauses in a list; without a unit they are in ns.
 
     >>> _lengths_ns("41802117, 39951026"), _lengths_ns("1.5ms 230µs")
     ([41802117, 39951026], [1500000, 230000])
@@ -233,7 +233,7 @@ def _of_pauses(row: Row, lengths_ns: Sequence[int]) -> Row:
     if len(lengths_ns) == 1:
         return {"last_pause_ns": lengths_ns[0]}
     if row.pop(_OPEN, False):
-        # What is left of the last number is a number too.
+        # The rest of a truncated number is a number too.
         lengths_ns = lengths_ns[:-1]
     last = {"last_pause_ns": fields.last_pause(lengths_ns, row.get("num_gc"))}
     return fields.pauses(lengths_ns) | (last if len(lengths_ns) == fields.RING else {})
@@ -249,7 +249,7 @@ def place(message: Message) -> Row:
 def with_distances(rows: list[Row]) -> list[Row]:
     """Returns the rows with what local times show, if no other time is known.
 
-    That is `elapsed_s`, and that no Go of that time had GOMEMLIMIT.
+    They show `elapsed_s`, and whether any Go of that time had GOMEMLIMIT.
     """
     printed = [at for row in rows if re.match(r"20\d\d-", at := row.get("printed_at") or "")]
     if printed and (releases := clock.releases_at(max(printed))):
@@ -266,7 +266,7 @@ def with_distances(rows: list[Row]) -> list[Row]:
 
 _SIZES = re.compile(r"\bBySize[\"']?:? ?\[[^\]]{1,9999}")
 _OF_SIZES = {"mallocs", "frees"}
-"""What a dump has once, and in `BySize` once for each size of objects."""
+"""Fields that a dump has once, and `BySize` once for each size class."""
 
 
 def _is_of_size(text: str, pairs: Row, by_size: set[object], stream: object) -> bool:
@@ -279,7 +279,7 @@ def _is_of_size(text: str, pairs: Row, by_size: set[object], stream: object) -> 
 
 
 _NEAR_LINES, _NEAR_LINES_OF_ALL = 8, 1000
-"""The most lines between two fields of one dump, and of one with all fields, which has arrays."""
+"""Most lines between two fields of one dump, and of a full dump, which has arrays."""
 
 _NEARLY_ALL = 12
 """A full dump has at least this many fields."""
@@ -304,7 +304,7 @@ def _is_dump(row: Row) -> bool:
 
 
 _VAGUE = "vague"
-"""Key of a row: the columns whose names may be those of another program."""
+"""Key of a row: the columns whose names another program may also use."""
 
 _FIELDS = {*fields.KNOWN, *_LISTS} - {"resolution_bytes"}
 _OTHER_FIELDS = {
@@ -322,7 +322,7 @@ _MEMORY_FIELDS = {
 
 
 _OF_HEAP = {name: f"heap_{name}_bytes" for name in ("idle", "inuse", "released")}
-"""Names that other programs use too: next to those of MemStats they are of its heap."""
+"""Names that other programs use too: next to MemStats fields, they mean its heap."""
 
 
 def _pairs(
@@ -361,8 +361,8 @@ def _pairs(
 
 
 def _named(words: Sequence[str]) -> tuple[str, str | None, float]:
-    """Returns the name, the column and the factor of a field, which follows any other words."""
-    # Those before may be anything, such as the level of a log.
+    """Returns the name, the column and the factor of a field after any other words."""
+    # The words before may be anything, such as the log level.
     names = (" ".join(words[at:]) for at in range(len(words)))
     for name in names:
         column, factor = fields.scaled(name)
@@ -387,13 +387,13 @@ _COCKROACH = re.compile(
     )
 )
 _OF_LAST_TIME = re.compile(r" (\d{1,3}\.\d{1,2}) ?%gc \((\d{1,9})x\)")
-"""Pauses and cycles since the line before, every ten seconds (GCPausePercent, GCRunCount)."""
+"""Pauses and cycles since the previous line, every ten seconds (GCPausePercent, GCRunCount)."""
 
 _IN_C = re.compile(r"[, ](\d[\d.]{0,9} [KMGT]?i?B)/(\d[\d.]{0,9} [KMGT]?i?B) CGO alloc")
 
 
 def of_last_times(messages: Iterable[Message]) -> Iterator[str]:
-    """Yields a note on what CockroachDB's lines say of GC, of which no sum is known."""
+    """Yields a note on GC in CockroachDB's lines, which show no total."""
     texts = [message.text for message in messages if "runtime stats: " in message.text]
     known = [(float(of[1]), int(of[2])) for of in map(_OF_LAST_TIME.search, texts) if of]
     if known:

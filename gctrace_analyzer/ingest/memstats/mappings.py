@@ -1,4 +1,4 @@
-"""Reads how much of a process is mapped where Go has its heap, from pmap and /proc/PID/smaps."""
+"""Reads how much of a process is mapped in Go's heap range, from pmap and /proc/PID/smaps."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ _RESIDENT = [
 ]
 _ARENAS = range(0x40, 0x1C0)
 """Where the heap of a 64-bit program is, in units of 4 GiB: it begins at 0xC0, on arm64 at 0x40
-(mallocinit, runtime/malloc.go), and nothing else is mapped there."""
+(mallocinit, runtime/malloc.go). Nothing else is mapped there."""
 
 _MUCH = 0.1
 """Share of the address space, or of the heap. Smaller parts are left out."""
 
 
 def of_mappings(text: str) -> Iterator[str]:
-    """Yields what of a process's address space is reserved, and where its memory is mapped."""
+    """Yields how much address space a process reserved, and where its memory is mapped."""
     modes = [(match["mode"], int(match["kib"]) << 10) for match in _OF_PMAP.finditer(text)]
     reserved = sum(size for mode, size in modes if mode.startswith("---"))
     if reserved > _MUCH * (whole := sum(size for _, size in modes)):
@@ -53,7 +53,7 @@ def of_mappings(text: str) -> Iterator[str]:
 
 
 def _is_heap(row: re.Match[str]) -> bool:
-    """Returns whether a mapping is of Go's heap, by its name (since Go 1.25) or its address."""
+    """Returns whether a mapping belongs to Go's heap, by its name (since Go 1.25) or address."""
     if row["name"]:
         return row["name"].startswith("Go: heap")
     return int(row["at"], 16) >> 32 in _ARENAS

@@ -29,7 +29,7 @@ _TYPE = re.compile(
     re.MULTILINE,
 )
 _TOTAL = re.compile(
-    # Up to Go 1.9 there are no words in front; before Go had pprof, a script in Perl printed it.
+    # Up to Go 1.9 there are no words in front. Before Go had pprof, a Perl script printed it.
     r"^[ \t>]*(?:Showing nodes accounting for .{1,60} of (\S+) total|\d\S* of (\S+) total \(.*\)|"
     r"Total: (\d\S* ?MB))\s*$",
     re.MULTILINE,
@@ -41,7 +41,7 @@ _ROW = re.compile(
 )
 _IN_GIB_FROM = 10.0
 _LARGEST, _FEWEST = 3, 2
-"""Rows that are quoted, and rows that are a table without its header."""
+"""Rows that are quoted, and the fewest that are a table without its header."""
 
 _EMPTY = re.compile(r"^heap profile: \d+: \d+ \[\d+: \d+\] @ heap/0\s*$", re.MULTILINE)
 """The number after `heap/` is twice MemProfileRate (writeHeapInternal of runtime/pprof)."""
@@ -55,15 +55,15 @@ _OF_GC = re.compile(
     r"runtime\.(?:(?P<background>gcBgMarkWorker)|(?P<idle>gcDrainMarkWorkerIdle)"
     r"|(?P<assists>gcAssistAlloc|gcDrainN)|(?P<sweeping>bgsweep|deductSweepCredit))\b"
 )
-"""The parts of GC in a CPU profile, and the functions that have all of each below them."""
+"""The parts of GC in a CPU profile, and the functions that contain each part."""
 
 
 def of_table(text: str, whole: str) -> Iterator[str]:
-    """Yields what each output of `go tool pprof -top` shows, though its ends may be missing.
+    """Yields results from each output of `go tool pprof -top`, even if its ends are missing.
 
     Args:
         text: the output, with anything around it.
-        whole: how much memory the process has, as a clause; empty if it is unknown.
+        whole: the memory of the process, as a clause; empty if unknown.
     """
     if _EMPTY.search(text):
         yield (
@@ -81,7 +81,7 @@ def of_table(text: str, whole: str) -> Iterator[str]:
 
 
 def _in_gib(total: str) -> str:
-    """Returns ` = 15.6 TiB` for a large total in MB, GB or TB; empty for others."""
+    """Returns ` = 15.6 TiB` for a large total in MB, GB or TB; empty for other totals."""
     match = re.fullmatch(r"([\d.]{1,20})([MGT])B", total)
     gib = float(match[1]) / 1024 * 1024.0 ** "MGT".index(match[2]) if match else 0.0
     unit, size = ("TiB", gib / 1024) if gib >= 1024 else ("GiB", gib)

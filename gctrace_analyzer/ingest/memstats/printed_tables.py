@@ -1,6 +1,6 @@
 """Reads tables of MemStats that a program prints between the lines of its log.
 
-The rows follow their header, with any other lines between them. The header may be printed again.
+The rows follow their header, possibly with other lines between them. The header may be repeated.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _CELL = r"-?\d[\d.:TZeE+-]*"
 _HEADER = rf"^[ \t]*{_NAME}(?:{_GAP}{_NAME})+[ \t]*$"
 _ROW = rf"^[ \t]*{_CELL}(?:{_GAP}{_CELL})+[ \t]*$"
 ROW_END = rf"(?:^|[ \t,;|]){_CELL}[ \t]*$"
-"""Rows end like this, with any log prefix; so do some other lines."""
+"""End of rows after any log prefix; some other lines end like this too."""
 
 Rejected = csv.Rejected
 
@@ -38,7 +38,7 @@ def _is_header(text: str) -> bool:
 
 
 def are_rows(texts: pl.Series) -> pl.Series:
-    """Returns whether each text consists of numbers, at least two."""
+    """Returns whether each text consists of two or more numbers."""
     return texts.str.contains(_ROW)
 
 
@@ -66,7 +66,7 @@ def read(lines: pl.DataFrame) -> tuple[pl.DataFrame | None, list[Rejected]]:
 
 
 def _tables(header: str, body: pl.DataFrame) -> Iterator[tuple[pl.DataFrame, list[Rejected]]]:
-    """Yields the rows below one header that have as many cells, with their metadata."""
+    """Yields the rows below one header with the same number of cells, with their metadata."""
     separator = csv.delimiter(f"{header}\n")
     names = (
         re.split(r"[ \t]+", header.strip()) if separator is None else header.split(separator)

@@ -1,9 +1,9 @@
-"""Reads what tools print of the memory of one process or container, in whatever form it stands.
+"""Reads the memory of one process or container from any tool's output.
 
-A size has a name, in front of it or at the head of its column: `VmRSS: 20 kB`, `"rss": 20480`,
-`container_memory_rss{pod="a"} 2e+04`, the columns RSS, RES and MEM USAGE. Which memory a name
-counts is known of /proc/PID/status and smaps (proc(5)), `memory.stat` (cgroup-v2.rst), cAdvisor,
-ps, top, pmap, time, `docker stats` and `kubectl top`, of macOS and of Windows.
+A size has a name before it or above its column: `VmRSS: 20 kB`, `"rss": 20480`,
+`container_memory_rss{pod="a"} 2e+04`, the columns RSS, RES and MEM USAGE. The meaning of the names
+is known for /proc/PID/status and smaps (proc(5)), `memory.stat` (cgroup-v2.rst), cAdvisor, ps, top,
+pmap, time, `docker stats` and `kubectl top`, macOS and Windows.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ _UNIT = r"[kKMGT]i?[bB]?(?:ytes)?|[mM]egs?|[gG]igs?|[bB](?:ytes)?"
 _SIZE = rf"{_NUMBER}(?:\s?(?P<unit>{_UNIT})(?![\w.]))?"
 
 _BYTES, _KIB, _PRINTED, _STATUS = 1, 1 << 10, 0, -1
-"""The unit of a number without one; where it is printed, a number without one is no size. What
-`systemctl status` prints stands in no sentence."""
+"""The unit of a number without one; for `_PRINTED`, such a number is not a size. Text of `systemctl
+status` does not occur in sentences."""
 
 _LINE = r"(?:^|kernel: )[>\t ]{0,40}"
 _OF_STAT = {
@@ -42,9 +42,9 @@ _OF_STAT = {
 _IN_STAT = (
     "(?:total_)?(?:" + "|".join(_OF_STAT).replace("rss", r"rss(?= \d{1,20} *(?:#|$))") + ")"
 )
-"""Names in `memory.stat`, whose totals include the groups below."""
+"""Names in `memory.stat`; its totals include the groups below."""
 _NAMES: tuple[tuple[str, str, int], ...] = (
-    # Resident: of a process, and of the processes in a container
+    # Resident memory of a process, and of the processes in a container
     (rf"{_LINE}(?:VmRSS|Rss):", "resident", _KIB),
     (r"container_memory_rss|\"(?:rssBytes|total_rss)\" ?:", "resident", _BYTES),
     (r"namegroup_memory_bytes\{[^}\n]{0,300}memtype=\"resident\"[^}\n]{0,300}\}",
@@ -55,7 +55,7 @@ _NAMES: tuple[tuple[str, str, int], ...] = (
     (rf"{_LINE}VmSize:", "virtual", _KIB),
     (r"(?i:Maximum resident set size \(kbytes\)|VmHWM|(?<!# )\bmaxrss\b)", "peak", _KIB),
     (r"Physical footprint \(peak\)|(?i:peak (?:RSS|resident\w*|memory))", "peak", _PRINTED),
-    # What makes it up
+    # Its parts
     (rf"{_LINE}(?:RssAnon|Anonymous):", "anonymous", _KIB),
     (rf"{_LINE}LazyFree:", "returned", _KIB),
     (rf"{_LINE}RssFile:", "file", _KIB),
@@ -66,13 +66,13 @@ _NAMES: tuple[tuple[str, str, int], ...] = (
         (rf"/gc/scan/{part}:bytes|go_gc_scan_{part}_bytes", f"scan_{part}", _BYTES)
         for part in ("stack", "globals", "total")
     ),
-    # Charged to a control group or a container, with page cache and memory of the kernel
+    # Memory charged to a control group or container, with page cache and kernel memory
     (r"memory\.(?:current|usage_in_bytes)|\"?workingSetBytes\"?:", "charged", _BYTES),
     (r"container_memory_working_set_bytes", "charged", _BYTES),
     # Docker's API has `memory.stat` between the two; with cgroup v1, a count of failures.
     (r"\"usage\":(?=\s*\d+,\s*(?:\"\w+\":\s*\d+,\s*){0,3}\"stats\")", "charged", _BYTES),
     (r"\"usage\" ?:(?=\s*\d+,\s*\"failcnt\")", "charged", _BYTES),
-    # Of a container without a limit, it has the memory of the host.
+    # For a container without a limit, it shows the memory of the host.
     (r"\},\s*\"limit\":", "host", _BYTES),
     (r"hierarchical_memory_limit", "limit", _BYTES),
     (r"memory: usage", "charged", _KIB),
@@ -83,8 +83,8 @@ _NAMES: tuple[tuple[str, str, int], ...] = (
     (r"container_memory_kernel_usage", "kernel", _BYTES),
     (rf"{_LINE}(?P<stat>{_IN_STAT})(?=[ :=]+\d)|\"(?P<quoted>{_IN_STAT})\":", "", _BYTES),
 )  # fmt: skip
-"""Names of sizes, what they count (of `memory.stat`, `_OF_STAT` has it), and the unit of a number
-that has none."""
+"""Names of sizes, what they count (for `memory.stat`, see `_OF_STAT`), and the unit of a bare
+number."""
 
 _BETWEEN = (
     # "RSS keeps ~740M", but not "RSS is 740M higher"
@@ -106,7 +106,7 @@ _COLUMNS = {
         ("charged", _PRINTED),
     ),
 }
-"""Columns of tables, in lower case, and the unit of a number that has none."""
+"""Columns of tables, in lower case, and the unit of a bare number."""
 
 _HEADER = re.compile(
     r"^(?=[^\n]{0,300}\b(?:RSS|RES|RSIZE|WS\(K\)|MEM|MEMORY|MEM USAGE|MEMORY\(bytes\))(?:[\s(]|$))"
@@ -137,7 +137,7 @@ _OF_PROCESS = {
         ("resident", f"{_OTHER} {_ITS}"),
     )
 }
-"""Rows of processes, whose header need not be there: grep, tail and quoting leave it out."""
+"""Rows of processes that need no header: grep, tail and quoting leave it out."""
 
 _PAIRS += [(row, fact, _KIB) for fact, rows in _OF_PROCESS.items() for row in rows]
 _PAIRS += [
@@ -152,11 +152,11 @@ _STATUS_OF = re.compile(
     r"^[>|\t ]{0,20}/proc/(?P<pid>\d{1,10})/status:VmRSS:\s+(?P<value>\d{1,15})(?P<unit>) kB",
     re.MULTILINE,
 )
-"""What `grep RSS /proc/*/status` prints."""
+"""Output of `grep RSS /proc/*/status`."""
 
 _PAIRS.append((_STATUS_OF, "resident", _KIB))
 _PS_COLUMNS = re.compile(r"\bps [^\n|]{0,80}?-[A-Za-z]{0,3}o[ =]?[\"']?([a-z%,=]{3,80})")
-"""Columns that are named in the command; its header may be cut off."""
+"""Columns that the command names; their header may be cut off."""
 
 _OF_SMAPS = re.compile(
     r"^Size:\s+\d{1,15} kB\n(?:\w{1,30}:\s+\d{1,15} kB\n){0,3}Rss:\s+(\d{1,15}) kB",
@@ -164,14 +164,14 @@ _OF_SMAPS = re.compile(
 )
 _CELL = re.compile(rf"{_NUMBER}\s?(?P<unit>[kmgt]?i?b?)(?:\s*/.*)?", re.IGNORECASE)
 _LEAST = 1 << 20
-"""Bytes. Fewer are no program's memory."""
+"""Bytes. No program has less memory."""
 
 
 def sizes(text: str, *, prose: bool = True) -> dict[str, int]:
     r"""Returns the sizes of the only process or container that a text shows, in bytes.
 
-    Of several different sizes of a kind none is returned. Without `prose`, only what tools print
-    counts, and no name that any sentence may have.
+    If there are several different sizes of a kind, none is returned. Without `prose`, only output
+    of tools counts, and no name that may occur in a sentence.
 
     >>> sizes("  PID   RSS COMMAND\n 8812 20480 ledger"), sizes("RSS: 3.0 GiB")
     ({'resident': 20971520}, {'resident': 3221225472})
@@ -192,15 +192,15 @@ def sizes(text: str, *, prose: bool = True) -> dict[str, int]:
 
 
 def added_to(part: Part, heap_mib: float | None = None) -> list[str]:
-    """Adds the sizes that an input without cycles shows to its last dump; returns notes on them.
+    """Adds the sizes in an input without cycles to its last dump; returns notes on them.
 
-    An input that has nothing else shows a container if its limit is known, or only the notes.
-    `heap_mib` is the largest heap that the cycles in other inputs show.
+    An input with nothing else becomes a container if its limit is known, or only the notes.
+    `heap_mib` is the largest heap in the cycles of other inputs.
     """
     text = part.beginning
     known = sizes(text)
     whole = _whole(known)
-    # What the kernel counted at a kill stands in its post-mortem.
+    # The sizes that the kernel counted at a kill are in its post-mortem.
     is_of_kill = any("group_anon_bytes" in row for row in part.rows.get("oom_kills", ()))
     notes = [
         *(() if is_of_kill else sentences(known)),
@@ -263,7 +263,7 @@ _UNLIMITED = 1 << 60
 
 
 def next_to_cycles(part: Part) -> list[str]:
-    """Returns a note on the memory that an input with cycles shows of its process or container."""
+    """Returns a note on the memory of a process or container in an input with cycles."""
     known = sizes(part.beginning)
     heap_mib = max(_most(frame["heap_end_mib"]) for frame in part.cycles)
     for fact, words in _NEXT_TO.items():
@@ -275,7 +275,7 @@ def next_to_cycles(part: Part) -> list[str]:
 
 
 def _of_heap(size_mib: float, heap_mib: float, cycles: str) -> str:
-    """Returns how large the heap of cycles was, and what the rest of the memory may be."""
+    """Returns the size of the heap in the cycles, and what the rest of the memory may be."""
     beyond = size_mib - heap_mib
     rest = _BEYOND if beyond > max(_MUCH_MIB, _MUCH * size_mib) else ""
     return f"the heap of {cycles} was {size_text(heap_mib)} at most.{rest}"
@@ -283,7 +283,7 @@ def _of_heap(size_mib: float, heap_mib: float, cycles: str) -> str:
 
 _NEXT_TO = {"resident": "resident", "charged": "charged to the control group, files included"}
 _MUCH, _MUCH_MIB = 0.25, 64.0
-"""Share of the memory, and MiB, from which on what is not heap of the cycles is explained."""
+"""Share of the memory, and MiB. If more of it is not heap, the rest is explained."""
 
 _BEYOND = (
     " The rest is idle or returned heap that the OS still counts, other memory of the runtime, or "
@@ -297,7 +297,7 @@ def _most(values: pl.Series) -> float:
 
 
 def _is_after(text: str, dump: Row, size: int | None) -> bool:
-    """Returns whether a size stands below a dump, whose time it then has."""
+    """Returns whether a size is below a dump, and so gets its time."""
     below = "\n".join(text.split("\n")[dump["line_no"] :])
     return size is not None and size in sizes(below).values()
 
@@ -316,7 +316,7 @@ def _fact_of_stat(name: str) -> str:
 
 
 def _size(fact: str, match: re.Match[str], unit: int) -> Iterator[tuple[str, int]]:
-    """Yields the size of a match, unless nothing shows its unit or it is a small number."""
+    """Yields the size in a match, unless it has no unit or is a small number."""
     size = _bytes(match, unit)
     if size is not None and size >= _LEAST:
         yield fact, size
@@ -341,7 +341,7 @@ def _of_tables(text: str) -> Iterator[tuple[str, int]]:
             continue
         for name, cell in zip(names, _cells(rows[0], header[0]), strict=False):
             fact, unit = _COLUMNS.get(name.lower(), ("", 0))
-            # Next to a process, as macOS' top has it, it is the process's own.
+            # Next to a process, as in macOS' top, it belongs to the process.
             fact = "resident" if fact == "charged" and "PID" in names else fact
             if fact and (match := _CELL.fullmatch(cell)):
                 yield from _size(fact, match, unit)
@@ -354,7 +354,7 @@ def _is_row(line: str, header: str, columns: int) -> bool:
 
 
 def _cells(line: str, header: str) -> list[str]:
-    """Returns the cells of a line; names with blanks are of tables with two between columns."""
+    """Returns the cells of a line; tables whose names have blanks use two between columns."""
     has_blanks = re.search(r"(?<!%)CPU %|MEM USAGE|(?<!%)MEM %", header)
     return re.split(r"\s{2,}|\t", line.strip()) if has_blanks else line.split()
 
@@ -374,7 +374,7 @@ _ROOTS = {
 
 
 def sentences(known: Mapping[str, int]) -> Iterator[str]:
-    """Yields what the memory of a process or container consists of that is not of its program."""
+    """Yields the parts of a process's or container's memory that are not its program's."""
     resident, charged, anonymous, scanned, returned = (
         known.get(name, 0)
         for name in ("resident", "charged", "anonymous", "scan_total", "returned")
@@ -405,7 +405,7 @@ def sentences(known: Mapping[str, int]) -> Iterator[str]:
 
 
 def _whole(known: Mapping[str, int]) -> str:
-    """Returns how much memory a process or container has; empty if that is unknown."""
+    """Returns the memory of a process or container as a clause; empty if unknown."""
     if "resident" in known:
         return f"{_mib(known['resident'])} are resident"
     charged = known.get("charged")
@@ -415,7 +415,7 @@ def _whole(known: Mapping[str, int]) -> str:
 
 
 def alone(known: Mapping[str, int], heap_mib: float | None = None) -> Iterator[str]:
-    """Yields the sizes of a process or container of which at most the heap is known (MiB)."""
+    """Yields the sizes of a process or container if at most its heap is known (MiB)."""
     resident, peak, virtual = (known.get(name, 0) for name in ("resident", "peak", "virtual"))
     if whole := _whole(known):
         anonymous = known.get("anonymous")
@@ -434,13 +434,13 @@ def alone(known: Mapping[str, int], heap_mib: float | None = None) -> Iterator[s
 
 
 def _large(known: Mapping[str, int], names: Mapping[str, str], whole: int) -> str:
-    """Returns the parts that are much of the whole; empty if its size is unknown."""
+    """Returns the parts that are a large share of the whole; empty if its size is unknown."""
     sizes = ((known.get(name, 0), what) for name, what in names.items() if whole)
     return "; ".join(f"{_mib(size)} are {what}" for size, what in sizes if size > _MUCH * whole)
 
 
 def _readings(text: str) -> Iterator[tuple[str, str, list[int]]]:
-    """Yields name, pid and resident bytes, if they are many, of each row of a process."""
+    """Yields name, pid and resident bytes of each process row, if there are many bytes."""
     for match in chain.from_iterable(row.finditer(text) for row in _OF_PROCESS["resident"]):
         size = _bytes(match, _KIB)
         yield match["name"].rpartition("/")[2], match["pid"], [] if size is None else [size]

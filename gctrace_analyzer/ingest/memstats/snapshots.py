@@ -1,11 +1,11 @@
-"""Recognises files with one dump of expvar each as the dumps of one process.
+"""Recognises single expvar dumps in several files as dumps of one process.
 
-A dump has the ends of the last 256 cycles, to the nanosecond: two dumps of one process that are
-not further apart have ends in common, and those of two processes never have. Dumps that are
-further apart are of one process if all of this holds: the same command line, names that differ
-only by numbers, which are in the order of the cycles, counters that rise, and between two dumps
-about as many cycles per second, and bytes per cycle, as in both. Two files alone may agree by
-chance.
+A dump has the end times of the last 256 cycles, to the nanosecond. So two dumps of one process have
+common end times unless more cycles lie between them, and dumps of two processes never have any.
+Dumps that are further apart belong to one process if all of this is true: the command line is the
+same, the names differ only by numbers in the order of the cycles, the counters rise, and between
+two dumps there are about as many cycles per second, and bytes per cycle, as in both. Two files
+alone may agree by chance.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ from gctrace_analyzer.frozen import frozen
 from gctrace_analyzer.schema import IDENTITY
 
 FEWEST = 3
-"""Fewer files with counters that rise may be of several processes."""
+"""Fewer files with rising counters may come from several processes."""
 
 TIMES = 3.0
-"""How many times as many, or as few, cycles per second and bytes per cycle there may be between two
-dumps as in them. More may be the load of another process, or one that was restarted."""
+"""Largest ratio of cycles per second, and of bytes per cycle, between two dumps to those in them.
+More may be the load of another process, or of a restarted one."""
 
 _START_UP = 20
-"""The first cycles of a program allocate less, and follow each other faster."""
+"""The first cycles of a program allocate less and are closer together."""
 
 _COUNTERS = (
     "num_gc", "num_forced_gc", "total_alloc_bytes", "mallocs", "frees", "pause_total_ns",
@@ -38,13 +38,13 @@ _NUMBER = re.compile(r"\d+")
 
 @frozen
 class File:
-    """A file whose dumps are of a single process without a name.
+    """A file whose dumps come from a single process without a name.
 
     Attributes:
         source: its name.
         first: the counters of its first dump.
         last: those of its last dump.
-        oldest_gc: the oldest cycle whose end it has, and so on.
+        oldest_gc: the oldest cycle with a known end.
     """
 
     source: str
@@ -62,7 +62,7 @@ class File:
 
     @property
     def rate(self) -> float | None:
-        """Cycles per second; None if it has too few cycles to tell."""
+        """Cycles per second; None with too few cycles."""
         length_s, cycles = self.newest_s - self.oldest_s, self.newest_gc - self.oldest_gc
         return cycles / length_s if cycles >= _START_UP and length_s > 0 else None
 
@@ -100,7 +100,7 @@ def joined(
 
 
 def _files(dumps: pl.DataFrame, pauses: pl.DataFrame) -> list[File]:
-    """Returns the files whose dumps are of a single process without a name, with their ends."""
+    """Returns the files whose dumps come from a single process without a name, with their ends."""
     source = pl.col("source").cast(pl.String)
     unnamed = [name for name in IDENTITY if name in dumps.columns]
     counters = [name for name in _COUNTERS if name in dumps.columns]
@@ -122,7 +122,7 @@ def _files(dumps: pl.DataFrame, pauses: pl.DataFrame) -> list[File]:
 
 
 def _with_common_ends(files: list[File], pauses: pl.DataFrame) -> list[list[File]]:
-    """Returns the files in groups that share ends of cycles, each in the order of its cycles."""
+    """Returns groups of files with common cycle ends, each in the order of its cycles."""
     names = [file.source for file in files]
     common = (
         pauses.select(pl.col("source").cast(pl.String), "gc_num", "ended_at")
@@ -147,7 +147,7 @@ def _with_common_ends(files: list[File], pauses: pl.DataFrame) -> list[list[File
 def _by_name(
     proven: list[list[File]], commands: Mapping[str, str]
 ) -> tuple[list[list[File]], list[str]]:
-    """Returns the groups of files of one process, and notes on what is likely or open."""
+    """Returns groups of files of one process by name, and notes on likely and open cases."""
     alike: dict[tuple[str, str], list[list[File]]] = {}
     joined_groups = []
     for group in proven:
@@ -181,7 +181,7 @@ def _by_name(
 
 
 def _continues(one: File, other: File) -> bool:
-    """Returns whether a dump may be a later one of the same process, without common cycles."""
+    """Returns whether a dump may follow in the same process without common cycles."""
     if one.newest_gc >= other.oldest_gc or one.newest_s >= other.oldest_s:
         return False
     for name in _COUNTERS:

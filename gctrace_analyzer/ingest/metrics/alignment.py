@@ -1,4 +1,4 @@
-"""The start of a program whose log has no timestamps, from metrics that count its cycles."""
+"""Infers the start of a program without timestamps from metrics that count its cycles."""
 
 from __future__ import annotations
 
@@ -12,18 +12,19 @@ if TYPE_CHECKING:
     from datetime import datetime
 
 _LEAST_COUNTS = 3
-"""Fewer different numbers of cycles could fit by chance."""
+"""Fewer different cycle numbers could fit by chance."""
 
 _SLACK_S = 0.25
-"""How much later than its timestamp a scrape may read the counter, and an end be printed."""
+"""Seconds by which a scrape may read the counter after its timestamp, and the end of a cycle may be
+printed late."""
 
 
 def started_at(cycles: pl.DataFrame, memstats: pl.DataFrame) -> tuple[datetime, float] | None:
     """Returns the start of the only process of a log without timestamps, and its uncertainty.
 
     Metrics that count n cycles at a time were read after the end of cycle n and before the end of
-    cycle n + 1. Each of them thus gives an interval for the start of the program, and together
-    they give a narrow one; the time of the last cycle, where metrics have it, is exact.
+    cycle n + 1. So each scrape gives an interval for the start of the program, and together they
+    give a narrow one. If metrics have the time of the last cycle, it is exact.
 
     Args:
         cycles: `schema.CYCLES` before they have times.
@@ -45,7 +46,7 @@ def started_at(cycles: pl.DataFrame, memstats: pl.DataFrame) -> tuple[datetime, 
         return None
     at = pl.col("logged_at").dt.epoch("us") / 1e6
     last = pl.col("last_gc_unix_ns") / 1e9
-    # A program without that metric, or before its first cycle, says 0.
+    # A program without this metric, or before its first cycle, exports 0.
     exact = pl.when(last > 0).then(last - pl.col("end"))
     low, high = pairs.select(
         pl.max_horizontal((at - pl.col("later")).max(), exact.max()).alias("low"),

@@ -29,14 +29,14 @@ HINTS = (
     "container_oom_events_total",
     "kube_pod_container_",
 )
-"""Every metric that is read has one of these in its name."""
+"""Every relevant metric has one of these in its name."""
 
 _PAUSE_CONTAINER = "POD"
 """The container that holds a pod's network; it runs no program."""
 
 
 def column_of(name: str, labels: Mapping[str, str]) -> str | None:
-    """Returns the column of `container_states` that a metric fills; None if it is not read."""
+    """Returns the column of `container_states` for a metric; None if it is not read."""
     if identity(labels).get("container", _PAUSE_CONTAINER) == _PAUSE_CONTAINER:
         return None
     return _COLUMNS.get((name, labels.get("resource") or labels.get("reason")))
@@ -56,7 +56,8 @@ def states(
     Args:
         samples: `container` (a place in `containers`), `column`, `at_us`, `value`, `line_no`.
         containers: namespace, pod and name of each container.
-        is_alone: whether no Go program has metrics next to these, which may run since the kill.
+        is_alone: whether no Go program in the input has metrics; one may have started after the
+            kill.
     """
     if samples.is_empty():
         return []
@@ -67,7 +68,7 @@ def states(
     ).items():
         last = part.group_by("column", maintain_order=True).agg(pl.col("value").last())
         row: Row = dict(last.iter_rows())
-        # A limit of 0 means that there is none.
+        # A limit of 0 means no limit.
         for name in ("memory_limit_bytes", "memory_request_bytes", "restart_count", "failcnt"):
             if name in row:
                 row[name] = int(row[name]) or (None if name == "memory_limit_bytes" else 0)
@@ -87,8 +88,8 @@ def kills(
 ) -> list[Row]:
     """Returns a row of `oom_kills` for each restart whose reason was OOMKilled.
 
-    The reason is a state that stays until the next restart, so only a restart shows when the kill
-    was: between the scrape before it and the one after it.
+    The reason is a state that stays until the next restart. So only a restart dates the kill: it
+    was between the scrapes before and after the restart.
 
     Args:
         samples: as in `states`.

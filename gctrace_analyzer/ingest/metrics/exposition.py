@@ -23,10 +23,10 @@ SAMPLE = (
     r"(?P<value>[+-]?(?:[0-9.eE+-]+|Inf|NaN))(?:\s+(?P<at>-?[0-9][0-9.eE+-]*))?"
     r"\s*(?:#.*)?$"
 )
-"""A sample: series, value, time if there is one; an OpenMetrics exemplar may follow."""
+"""A sample: series, value, and perhaps a time; an OpenMetrics exemplar may follow."""
 
 _EARLIEST_S = 1e8
-"""Unix time in 1973. Smaller numbers are no times."""
+"""Unix time in 1973. Smaller numbers are not times."""
 
 _BUCKET = r"^[^\s{]*_bucket\{"
 _OF_PAUSES = re.compile(
@@ -35,7 +35,7 @@ _OF_PAUSES = re.compile(
     re.MULTILINE,
 )
 _SERIES = r'^\s*(?:\{|"?[a-zA-Z_:][\w:.]*"?\{|(?:\w+_)?(?:go|process|container|kube)_\w+\s)'
-"""A line that begins like this is meant to be a sample."""
+"""Beginning of a line that should be a sample."""
 
 
 _DATE = (
@@ -46,7 +46,7 @@ _DATE = (
 
 
 _OF_FLUENT_BIT = r"^(?P<date>\d{4}-\d\d-\d\dT[\d:.]{8,18}Z) (?P<series>\S.*) = (?P<value>\S+)$"
-"""What Fluent Bit's output `stdout` prints of a metric."""
+"""A metric in Fluent Bit's output `stdout`."""
 
 _QUERIED = r"^(?:(?P<series>.*\S) =>)?\s*(?:(?P<value>\S+) @\[(?P<at>[0-9.]+)\])?\s*$"
 """`promtool query range` prints a series with `=>`, and then its values, one per line."""
@@ -59,7 +59,7 @@ def numbered(text: str) -> pl.DataFrame:
 
 
 def lines_of(text: str) -> pl.DataFrame:
-    """Returns the lines of a text with their numbers, answers of `promtool query` as samples."""
+    """Returns the lines of a text with numbers; answers of `promtool query` become samples."""
     table = numbered(text)
     if " = " in text:
         parts = pl.col("text").str.extract_groups(_OF_FLUENT_BIT).struct
@@ -76,7 +76,7 @@ def lines_of(text: str) -> pl.DataFrame:
     queried = table.with_columns(parts.field(name).alias(name) for name in names)
     series = pl.col("series").forward_fill()
     sample = pl.concat_str(series, "value", "at", separator=" ")
-    # A line that is cut is rejected with the series that it belongs to.
+    # A truncated line is rejected together with its series.
     cut = pl.when(pl.col("text").str.contains(" @[", literal=True)).then(
         pl.concat_str(series, "text", separator=" ")
     )
@@ -87,7 +87,7 @@ def lines_of(text: str) -> pl.DataFrame:
 
 
 def of_pauses(text: str) -> Iterator[str]:
-    """Yields what a histogram of GC's pauses shows, of which the sum is not exact."""
+    """Yields a note on a histogram of GC pauses, whose sum is not exact."""
     counts = sorted({float(edge): float(n) for edge, n in _OF_PAUSES.findall(text)}.items())
     longest = [count for _, count in counts].index(counts[-1][1]) if counts else 0
     if longest:
@@ -101,7 +101,7 @@ def of_pauses(text: str) -> Iterator[str]:
 
 
 def read(text: str, samples: Samples) -> list[Rejected]:
-    """Adds the samples of every series that is read; returns the damaged lines."""
+    """Adds the samples of all relevant series; returns the damaged lines."""
     line = pl.col("text")
     lines = lines_of(text)
     wanted = lines.filter(
@@ -111,7 +111,7 @@ def read(text: str, samples: Samples) -> list[Rejected]:
     )
     rejected: list[Rejected] = []
     if not text.endswith("\n") and len(wanted):
-        # What is left of a number is a number too. Pages end with a line feed.
+        # The rest of a truncated number is a number too. Pages end with a line feed.
         last = text.count("\n") + 1
         cut = (pl.col("line_no") == last) & line.str.contains("[0-9]$")
         rejected += _damaged(wanted.filter(cut), "the input ends inside this line")
@@ -164,10 +164,10 @@ def _damaged(lines: pl.DataFrame, reason: str) -> list[Rejected]:
 
 
 def _parts(lines: pl.DataFrame) -> pl.DataFrame:
-    """Returns series, value and time of each sample; the value is null where there is none."""
+    """Returns series, value and time of each sample; null for a missing value."""
     line = pl.col("text")
-    # Cutting at the first `} ` is many times as fast as the pattern, and wrong only where a
-    # label contains it; then the rest is no number.
+    # Cutting at the first `} ` is many times as fast as the pattern. It is wrong only if a label
+    # contains it; then the rest is not a number.
     brace = line.str.splitn("} ", 2).struct
     blank = line.str.splitn(" ", 2).struct
     has_labels = line.str.contains("{", literal=True)

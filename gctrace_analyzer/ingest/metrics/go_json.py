@@ -1,4 +1,4 @@
-"""Reads lines of JSON that Go programs write: expvar, runtime.MemStats, runtime/metrics."""
+"""Reads JSON lines written by Go programs: expvar, runtime.MemStats, runtime/metrics."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ HEAD = re.compile(
     r'|"Alloc"\s*:\s*\d+\s*,\s*"TotalAlloc"\s*:\s*\d+\s*,\s*"Sys"\s*:\s*\d+\s*,\s*"Lookups"\s*:'
     r'|"/gc/(?:heap|cycles)/[\w/-]+:[\w-]+"\s*:'
 )
-"""What shows that a line, which may be cut, is one of these."""
+"""Text that identifies such a line, even a truncated one."""
 
 _TYPED: dict[str, pl.DataType] = {
     "line_no": pl.Int64(),
@@ -40,10 +40,10 @@ _TYPED: dict[str, pl.DataType] = {
 _BY_SIZE = '"BySize":['
 
 _STARTED = (("system", "started"), ("varz", "start"), ("start",), ("start_time",))
-"""Where programs publish the time of their start in expvar (influxd, nats-server)."""
+"""Members in which programs publish their start time in expvar (influxd, nats-server)."""
 
 _IDENTITY = {name: keys for name, keys in identity_names.JSON.items() if name != "log_pid"}
-"""Numbers, such as a pid, may be figures that the program publishes under such a name."""
+"""Numbers under such a name, such as a pid, may be figures of the program."""
 
 _TEXTS = {"at_text", *_IDENTITY}
 
@@ -63,7 +63,7 @@ def read(lines: Iterable[tuple[int, str]]) -> tuple[pl.DataFrame, pl.DataFrame, 
         try:
             value = json_values.loads(_without_sizes(text))
         except ValueError:
-            # Of several dumps the whole ones are enough.
+            # With several dumps, complete ones are enough.
             value = None if dumps else json_values.before_cut(text)
             kept = "" if value is None else "; what comes before is used"
             rejected.append((line_no, f"{json_values.CUT}{kept}", text[:500]))
@@ -87,13 +87,13 @@ def read(lines: Iterable[tuple[int, str]]) -> tuple[pl.DataFrame, pl.DataFrame, 
 
 
 def figures(dumps: list[Mapping[str, Any]]) -> pl.DataFrame:
-    """Returns the columns that dumps fill, one row each, and those that follow from others."""
+    """Returns the columns of dumps, one row each, and the columns that follow from them."""
     columns, _ = json_records.columns(dumps)
     return completed(_plain(columns))
 
 
 def pauses_of(documents: Iterable[tuple[int, Mapping[str, Any]]]) -> pl.DataFrame:
-    """Returns each pause in the rings of documents of expvar once, as `pauses` does."""
+    """Returns each pause in the rings of expvar documents once, like `pauses`."""
     dumps = ((line_no, json_records.dump_of(value) or {}) for line_no, value in documents)
     return pauses([_ring(line_no, dump) for line_no, dump in dumps if _has_ring(dump)])
 
@@ -103,7 +103,7 @@ def _has_ring(dump: Mapping[str, Any]) -> bool:
 
 
 def _without_sizes(text: str) -> str:
-    """Returns a dump without its counts by object size: a third of it, and nothing reads them."""
+    """Returns a dump without its counts by object size: a third of it, which nothing reads."""
     begin = text.find(_BY_SIZE)
     end = text.find("]", begin)
     return text if begin < 0 or end < 0 else text[: begin + len(_BY_SIZE)] + text[end:]
@@ -126,7 +126,7 @@ def _times(value: Mapping[str, Any]) -> Row:
 
 
 def time_of(value: Mapping[str, Any]) -> datetime | None:
-    """Returns the time that was put next to the figures of a dump."""
+    """Returns the time next to the figures of a dump."""
     row = _times(value)
     if "at_text" in row:
         return json_values.iso_utc(row["at_text"])
@@ -136,7 +136,7 @@ def time_of(value: Mapping[str, Any]) -> datetime | None:
 
 
 def _identity(value: Mapping[str, Any]) -> Row:
-    """Returns which process an entry is of, from the texts that log collectors put next to it."""
+    """Returns the process of an entry, from the texts that log collectors put next to it."""
     identity: Row = {}
     for column, keys in _IDENTITY.items():
         if text := next(filter(None, (_text(value, key) for key in keys)), None):
@@ -193,7 +193,7 @@ def _series(name: str, values: list[Any], dtype: pl.DataType | None) -> pl.Serie
         try:
             return pl.Series(name, values, dtype=pl.Int64)
         except (TypeError, OverflowError, pl.exceptions.PolarsError):
-            pass  # GOGC=off and no limit have more than 63 bits.
+            pass  # GOGC=off and "no limit" have more than 63 bits.
     return pl.Series(name, values, dtype=pl.Float64, strict=False)
 
 
@@ -218,7 +218,7 @@ def pauses(rings: list[Row]) -> pl.DataFrame:
     long = dumps.explode("place", empty_as_null=False).with_columns(
         _flat("ended_at", rings), _flat("pause_ns", rings)
     )
-    # Cycle n is at (n + 255) % 256: the newest at that place is the largest n up to NumGC.
+    # Cycle n is at (n + 255) % 256: the newest at a place is the largest n up to NumGC.
     newest = pl.col("num_gc") - (pl.col("num_gc") - 1 - pl.col("place")) % fields.RING
     return (
         long.with_columns(gc_num=newest)
@@ -231,7 +231,7 @@ def pauses(rings: list[Row]) -> pl.DataFrame:
             .alias("ended_at"),
             (pl.col("pause_ns") / 1e6).alias("pause_ms"),
         )
-        # Each dump repeats the pauses that the one before had.
+        # Each dump repeats the pauses of the previous one.
         .unique(["gc_num", "ended_at"], keep="first", maintain_order=True)
     )
 

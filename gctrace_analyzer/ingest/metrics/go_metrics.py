@@ -1,7 +1,7 @@
-"""Reads what the libraries called go-metrics log on a signal or a timer, and write as JSON.
+"""Reads the output of the go-metrics libraries: logs on a signal or timer, and JSON.
 
-These are hashicorp/go-metrics (Consul, Nomad, Vault) and rcrowley/go-metrics; `names` has the
-names of their metrics, which their pages for Prometheus have too.
+These are hashicorp/go-metrics (Consul, Nomad, Vault) and rcrowley/go-metrics. `names` has the names
+of their metrics, which also occur in their Prometheus pages.
 """
 
 from __future__ import annotations
@@ -47,11 +47,11 @@ _LINE = re.compile(
 )
 _SAMPLE_LINES = 40
 _ONE_DUMP_US = 500_000
-"""Least time between two dumps: the lines of one are printed closer together."""
+"""Least time between two dumps, in µs: the lines of one dump are closer together."""
 
 
 def is_json(head: str) -> bool:
-    """Returns whether a text that begins like this is such JSON with Go metrics."""
+    """Returns whether a text with this beginning is such JSON with Go metrics."""
     if head.lstrip()[:1] not in ("{", "[") or not _JSON.search(head):
         return False
     names = _JSON_NAMES.findall(head)
@@ -71,7 +71,7 @@ def is_log(head: str) -> bool:
 
 
 def read_log(text: str, samples: Samples) -> list[Rejected]:
-    """Adds the samples of every gauge that is read; returns the damaged lines."""
+    """Adds the samples of every relevant gauge; returns the damaged lines."""
     lines = numbered(text.replace("\r\n", "\n"))
     gauges = pl.concat([_on_signal(lines), _on_timer(lines)]).drop_nulls("name")
     rejected = _rejected(lines.join(gauges, on="line_no", how="anti"))
@@ -98,7 +98,7 @@ def _on_signal(lines: pl.DataFrame) -> pl.DataFrame:
 
 
 def _on_timer(lines: pl.DataFrame) -> pl.DataFrame:
-    """Returns the gauges of rcrowley/go-metrics: a line with the name, and one with the value."""
+    """Returns the gauges of rcrowley/go-metrics: one line with the name, one with the value."""
     text = pl.col("text")
     gauge = text.str.extract_groups(_GAUGE).struct
     # The largest value of a histogram is below its count and its smallest value.
@@ -123,7 +123,7 @@ def _labels(text: str | None) -> dict[str, str]:
 
 
 def _series(name: str, labels: dict[str, str], samples: Samples) -> int | None:
-    """Returns the number of a series, whose name begins with that of the service and the host."""
+    """Returns the number of a series whose name begins with the service and the host."""
     service = metric_names.service_of(name) or labels.pop("service", "")
     return samples.series_of(name, {**labels, **({"app": service} if service else {})})
 
@@ -138,7 +138,7 @@ def _at_us(texts: pl.Series, samples: Samples) -> pl.Series:
 
 
 def _rejected(others: pl.DataFrame) -> list[Rejected]:
-    """Returns lines that begin with the name of a metric that is read, but are damaged."""
+    """Returns damaged lines that begin with the name of a relevant metric."""
     name = pl.col("text").str.extract(r"""^\[[^\]]*\]\[G\] '([^\s:|,;"']+)""")
     named = others.with_columns(name=name).drop_nulls("name")
     return [
@@ -149,7 +149,7 @@ def _rejected(others: pl.DataFrame) -> list[Rejected]:
 
 
 def read_json(text: str, samples: Samples) -> list[Rejected]:
-    """Adds the gauges of every document; returns the one that is damaged."""
+    """Adds the gauges of every document; returns the damaged document."""
     rejected: list[Rejected] = []
     rows: list[tuple[int, int, str | None, float | None]] = []
     for line_no, document in json_values.documents(text, _NOT_BLANK, rejected):
@@ -206,7 +206,7 @@ def _texts(labels: object) -> dict[str, str]:
 def _named(
     value: dict[str, object], path: str = "", depth: int = 8
 ) -> Iterator[tuple[str, Any]]:
-    """Yields the numbers in objects by their paths; a key with a dot or slash begins a new one."""
+    """Yields the numbers in objects by path; a key with a dot or slash begins a new path."""
     for key, inner in value.items():
         name = key if not path or re.search("[./]", key) else f"{path}.{key}"
         if isinstance(inner, dict) and depth:
@@ -216,7 +216,7 @@ def _named(
 
 
 def _exported(value: Any) -> float | None:
-    """Returns a number as metrics may have it; None for all else."""
+    """Returns a number as metrics may have it; None for other values."""
     if isinstance(value, bool) or not isinstance(value, int | float):
         return None
     return float(value) if abs(value) <= numbers.LARGEST_EXPORTED else None

@@ -35,13 +35,13 @@ _UNITS: dict[str, float] = {
     "hour": 3600, "hours": 3600, "day": 86400, "days": 86400, "week": 604800, "weeks": 604800,
     "k": 1e3, "mil": 1e6, "m": 1e6, "bil": 1e9, "tri": 1e12, "%": 1,
 }  # fmt: skip
-"""What Grafana appends to formatted values: the IEC and SI sizes, durations and short counts."""
+"""Units in Grafana's formatted values: IEC and SI sizes, durations and short counts."""
 
 _NUMBER = r"^\s*(?P<number>[+-]?\d[\d.]*(?:[eE][+-]?\d+)?)\s*(?P<unit>[^\d\s].*?|)\s*$"
 
 
 def is_table(head: str) -> bool:
-    """Returns whether the first lines are of a table whose columns or rows are Go metrics."""
+    """Returns whether the first lines belong to a table of Go metrics, by column or by row."""
     head = _SEP_LINE.sub("", head.removeprefix("\ufeff").lstrip("\n"))
     first = head.partition("\n")[0].lower()
     cells = {cell.strip(' "\r') for cell in re.split(r"[,;\t]", first)}
@@ -127,7 +127,7 @@ def _long(
 ) -> Iterator[tuple[str, dict[str, str], pl.DataFrame]]:
     keys = [name for name in table.columns if name not in (*values, "line_no", "at_us")]
     value = pl.coalesce(pl.when(pl.col(name) != "").then(pl.col(name)) for name in values)
-    # Rows of queries that Grafana joined have each value in a column of its own.
+    # In rows of joined queries, each value has its own column.
     table = table.with_columns(value=value).drop(values).drop_nulls("value")
     for key, part in table.partition_by(keys, as_dict=True, maintain_order=True).items():
         given = dict(zip(keys, key, strict=True))

@@ -1,4 +1,4 @@
-"""Reads samples from the line protocol of InfluxDB, as Telegraf and InfluxDB itself write it.
+"""Reads samples from InfluxDB's line protocol, as written by Telegraf and InfluxDB.
 
 A line has a measurement with tags, fields and a time: `mem,host=a free=1,used=2i 17000000000`.
 Telegraf makes a measurement of each metric of a Prometheus page, with the field `gauge` or
@@ -41,26 +41,26 @@ _BOOLEAN = r"^(?i:t|true|f|false)$"
 _ESCAPE = re.compile(r"\\([,= \\])")
 
 _VALUES = ("gauge", "counter", "value", "untyped", "last", "first", "mean", "max", "min")
-"""The field of a metric that has a measurement of its own; queries name it by their function."""
+"""The field of a metric with its own measurement; queries name it after their function."""
 
 _PAUSES = "go_gc_duration_seconds"
 _OF_PAUSES = ("count", "sum")
 _PREFIX = re.compile(r"^(?:.*[_.])?memstats[_.]", re.IGNORECASE)
 ENOUGH = 3
-"""How many fields of MemStats identify a dump: some, such as `sys`, are common words."""
+"""Number of MemStats fields that identify a dump: some, such as `sys`, are common words."""
 
 
 def is_influx(head: str) -> bool:
-    """Returns whether a text that begins like this is line protocol, perhaps with Go metrics.
+    """Returns whether a text with this beginning is line protocol, perhaps with Go metrics.
 
-    An export may have other measurements first. If there is nothing but line protocol, it is one.
+    An export may begin with other measurements. Text with nothing but line protocol counts as one.
     """
     stripped = (line for line in head.split("\n") if line.strip() and line[0] != "#")
-    # Telegraf logs between what it prints.
+    # Telegraf also logs between its results.
     every = [line for line in stripped if not _OTHER.match(line)]
     lines = every[:_SAMPLE_LINES]
     dated = sum(_DATED.match(line) is not None for line in lines)
-    # What comes after it may be the output of another command.
+    # The output of another command may follow.
     is_first = dated and _DATED.match(lines[0]) and _has_dump(every)
     if is_first or (
         2 * dated > len(lines)
@@ -87,12 +87,12 @@ def read(text: str, samples: Samples) -> list[Rejected]:
     parts = table.with_columns(line.str.extract_groups(LINE).alias("parts")).unnest("parts")
     rejected: list[Rejected] = []
     if not text.endswith("\n") and len(parts) > 1:
-        # What is left of a time is a time too.
+        # The rest of a truncated time is a time too.
         length = pl.col("at").str.len_chars().fill_null(0)
         cut = parts.tail(1).filter(length != parts.head(-1).select(length.mode().max()).item())
         rejected += _damaged(cut, "the input ends inside this line")
         parts = parts.head(len(parts) - len(cut))
-    # Lines of a log, such as Telegraf's own, are none.
+    # Log lines, such as Telegraf's own, are not samples.
     meant = line.str.contains_any([*metric_names.HINTS, "memstats"])
     rejected += _damaged(parts.filter(pl.col("head").is_null() & meant), "not line protocol")
     long = _fields(parts.drop_nulls("head"))
@@ -115,7 +115,7 @@ def _damaged(lines: pl.DataFrame, reason: str) -> list[Rejected]:
 
 
 def _fields(parts: pl.DataFrame) -> pl.DataFrame:
-    """Returns one row per field that is a number or should be one."""
+    """Returns one row per field with a number, or with a damaged one."""
     field = pl.col("fields").str.splitn("=", 2).struct
     return (
         parts.select(
@@ -137,7 +137,7 @@ def _fields(parts: pl.DataFrame) -> pl.DataFrame:
 
 
 def _numbers(pairs: pl.DataFrame, samples: Samples) -> list[int | None]:
-    """Returns the number of the series of each field; None if it is not read."""
+    """Returns the number of the series of each field; None if it is not relevant."""
     of_memstats = Counter(head for head, field in pairs.iter_rows() if is_of_memstats(field))
     parsed = {head: _parsed(head) for head in pairs["head"].unique()}
     numbers = []
@@ -149,7 +149,7 @@ def _numbers(pairs: pl.DataFrame, samples: Samples) -> list[int | None]:
 
 
 def named(measurement: str, field: str, *, is_dump: bool) -> tuple[str | None, dict[str, str]]:
-    """Returns the name of a field's metric, and its labels besides the tags.
+    """Returns the name of a field's metric, and its labels apart from the tags.
 
     >>> named("go_threads", "gauge", is_dump=False)
     (None, {})
@@ -170,13 +170,13 @@ def named(measurement: str, field: str, *, is_dump: bool) -> tuple[str | None, d
 
 
 def _of_memstats(field: str) -> str | None:
-    """Returns the name of a metric for a field of MemStats; None for other fields."""
+    """Returns the metric name of a MemStats field; None for other fields."""
     own = _PREFIX.sub("", field)
     return f"go_memstats_{own}" if fields.is_field(own) else None
 
 
 def is_of_memstats(field: str) -> bool:
-    """Returns whether a field is one of MemStats, perhaps with a prefix such as `memstats_`."""
+    """Returns whether a field belongs to MemStats, perhaps with a prefix such as `memstats_`."""
     return _of_memstats(field) is not None
 
 

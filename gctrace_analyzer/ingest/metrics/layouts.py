@@ -50,7 +50,7 @@ GO_SAMPLE = (
     r"heap_objects|MemStats[._]\w{1,40})(?:\{| +[-+]?\d)"
     r'|\{(?:"go[._]|[^}]{0,2000}?__name__="(?:\w{1,60}_)?go_)'
 )
-"""How the line of a sample of a Go metric begins."""
+"""Beginning of a line with a sample of a Go metric."""
 
 # Fluent Bit prints a date before a series, and ` = ` after it.
 _GO_SAMPLE = (
@@ -70,7 +70,7 @@ _REFUSED = {
     rf"|(?:#[^\n]*\n|\s)*(?={_COLUMN.format('_time')})"
     + _COLUMN.format("(?:table|_measurement|_start|_field)"),
 }
-"""How an input begins whose format is recognised, so that it can be refused, and not read."""
+"""Beginnings of inputs that are recognised only to refuse them."""
 
 _ARE_READ = (
     "Metrics are read as Prometheus API JSON, Prometheus or OpenMetrics text, OTLP JSON, Influx "
@@ -84,7 +84,7 @@ _MOST_LINES = 5
 
 @dataclass(slots=True)
 class Metrics:
-    """What a file of metrics contains: rows of `memstats`, single pauses, damaged parts."""
+    """The content of a metrics file: rows of `memstats`, single pauses, damaged parts."""
 
     layout: Layout
     memstats: pl.DataFrame = field(default_factory=pl.DataFrame)
@@ -99,7 +99,7 @@ class Metrics:
 
 
 def layout_of(head: str) -> Layout | None:
-    """Returns the layout of a text that begins like this; None if it is no known one."""
+    """Returns the layout of a text with this beginning; None if it is unknown."""
     if _ANSWER.match(head) or _SERIES.match(head) or _FAILED.match(head):
         return "series"
     return None if _GCTRACE.search(head) else _layout_of_metrics(head)
@@ -131,7 +131,7 @@ def _layout_of_metrics(head: str) -> Layout | None:
 
 
 def _refused(head: str) -> str | None:
-    """Returns the name of a format that is recognised, so that it can be refused, and not read."""
+    """Returns the name of a format that is recognised only to refuse it."""
     return next((name for name, pattern in _REFUSED.items() if re.match(pattern, head)), None)
 
 
@@ -153,7 +153,7 @@ def read(text: str, name: str) -> Metrics:
     """Returns the contents of a file of metrics.
 
     Raises:
-        UnreadableInputError: it is the answer to a query that failed, or one without data.
+        UnreadableInputError: it is the answer to a failed query, or to one without data.
     """
     from gctrace_analyzer.ingest.metrics import go_json, series_json
     from gctrace_analyzer.ingest.metrics.samples import Samples, of_containers, rows
@@ -180,7 +180,7 @@ def read(text: str, name: str) -> Metrics:
 
 
 def _readers() -> dict[Layout, Callable[[str, Samples], Sequence[Rejected]]]:
-    """Returns what adds the samples of a layout and returns what is damaged."""
+    """Returns the reader of a layout, which adds its samples and returns the damaged parts."""
     from gctrace_analyzer.ingest.metrics import (
         exposition,
         go_metrics,

@@ -14,7 +14,7 @@ from gctrace_analyzer.ingest.metrics import containers
 NS = 1e9
 
 VERSION = "go_version"
-"""The column of `go_info`, whose label `version` is the value."""
+"""The column whose value is the label `version` of `go_info`."""
 
 SUMS = {
     "heap_idle_bytes": ("heap_free_bytes", "heap_released_bytes"),
@@ -28,10 +28,10 @@ SUMS = {
         "gc_cpu_s", "idle_cpu_s", "user_cpu_s", "scavenge_assist_s", "scavenge_background_s",
     ),
 }  # fmt: skip
-"""What columns are the sum of, each after its parts (runtime/mstats.go, runtime/metrics.go)."""
+"""Columns that are sums, with their parts (runtime/mstats.go, runtime/metrics.go)."""
 
 PARTS = {part for parts in SUMS.values() for part in parts} - {*schema.names("memstats")}
-"""Parts that no table has."""
+"""Parts of sums that no table has."""
 
 RUNTIME = {
     "/gc/cycles/total:gc-cycles": ("num_gc", 1.0),
@@ -72,26 +72,26 @@ RUNTIME = {
     "/memory/classes/os-stacks:bytes": ("os_stacks_bytes", 1.0),
     "/memory/classes/other:bytes": ("other_sys_bytes", 1.0),
 }
-"""The names of the package runtime/metrics."""
+"""Names of the runtime/metrics package."""
 
 _COUNTERS = re.compile(r"/gc/cycles/|/gc/heap/(?:allocs|frees)|/cpu/")
 
 _PROMETHEUS: dict[str, tuple[str, float]] = {
     "go_gc_duration_seconds_count": ("num_gc", 1),
     "go_gc_duration_seconds_sum": ("pause_total_ns", NS),
-    # From Go 1.22 on, and before.
+    # Since Go 1.22, and before.
     "go_sched_pauses_total_gc_seconds_sum": ("pause_least_s", 1),
     "go_gc_pauses_seconds_sum": ("pause_least_s", 1),
     "go_memstats_last_gc_time_seconds": ("last_gc_unix_ns", NS),
     "go_memstats_alloc_bytes_total": ("total_alloc_bytes", 1),
     "go_memstats_next_gc_bytes": ("next_gc_bytes", 1),
-    # Those of runtime/metrics with `_` for `/`, `-` and `:`.
+    # Names of runtime/metrics with `_` for `/`, `-` and `:`.
     **{
         f"go{re.sub('[/:-]', '_', name)}{'_total' if _COUNTERS.match(name) else ''}": column
         for name, column in RUNTIME.items()
     },
     "go_memstats_mallocs_total": ("mallocs", 1),
-    # Dgraph; its alloc_bytes are those of jemalloc.
+    # Dgraph; its alloc_bytes belong to jemalloc.
     "dgraph_memory_alloc_bytes": ("cgo_bytes", 1),
     "dgraph_memory_inuse_bytes": ("heap_inuse_bytes", 1),
     "dgraph_memory_idle_bytes": ("heap_free_bytes", 1),
@@ -107,7 +107,7 @@ _PROMETHEUS: dict[str, tuple[str, float]] = {
     "process_cpu_seconds_total": ("process_cpu_s", 1),
     "process_start_time_seconds": ("started_s", 1),
 }
-"""client_golang's names. Of two metrics for one column the first counts."""
+"""Names of client_golang. Of two metrics for one column, the first counts."""
 
 _OTEL = {
     "go.memory.allocated": ("total_alloc_bytes", 1.0),
@@ -123,7 +123,7 @@ _OTEL = {
 """The names of OpenTelemetry's semantic conventions."""
 
 _COLLECTORS: dict[str, dict[str, str]] = {
-    # OpenTelemetry's deprecated names, and those of its collector for its own figures
+    # OpenTelemetry's deprecated names, and the collector's names for its own figures
     "process_runtime_go_mem_": {},
     "process_runtime_go_gc_": {"count": "num_gc", "pause_total_ns": "pause_total_ns"},
     "otelcol_process_runtime_": {"total_sys_memory_bytes": "sys_bytes"},
@@ -157,8 +157,8 @@ _COLLECTORS: dict[str, dict[str, str]] = {
     },
     "system_memory_": {"held": "mapped_bytes", "used": "heap_inuse_bytes"},
 }  # fmt: skip
-"""How the names of collectors begin, with `_` for each sign, and what of the rest is not spelt as
-in MemStats."""
+"""Prefixes of collectors' names, with `_` for each sign, and the rest if it is not spelt as in
+MemStats."""
 
 _OF_PAUSES = re.compile(
     r"(?:.*[._/])?(?:GCStats[._]Pause|system[._/]memory[._/]pauses|go[._]gc[._]pause_ns)[._]max"
@@ -169,21 +169,21 @@ _OTEL_USED = {"stack": "stack_inuse_bytes", "other": "other_used_bytes"}
 """The parts of `go.memory.used` by their `go.memory.type`."""
 
 _OTEL_TRANSLATED = {name.replace(".", "_"): of for name, of in _OTEL.items()}
-"""OpenTelemetry's names as Prometheus stores them, without the unit that it appends."""
+"""OpenTelemetry's names as Prometheus stores them, without the appended unit."""
 
 _OF_DEBUG = {"NumGC": "num_gc", "PauseTotal": "pause_total_ns"}
 """`debug.GCStats` of rcrowley/go-metrics."""
 
 _GO_METRICS = re.compile(
     r"(?P<before>|.*[._])"
-    # hashicorp/go-metrics (before: armon/go-metrics), which Consul, Nomad and Vault use; its gauge
-    # of goroutines and its samples of pauses are of no use.
+    # hashicorp/go-metrics (before: armon/go-metrics) in Consul, Nomad and Vault. Its goroutine
+    # gauge and pause samples are not used.
     r"(?:runtime[._](?P<hashicorp>(?:alloc|sys|malloc|free|heap|total_gc)_\w+)"
-    # These are what was added since the last time, not the total.
+    # These are additions since the last time, not totals.
     r"|runtime[._]MemStats[._](?P<memstats>(?!(?:NumGC|Mallocs|Frees|Lookups)$)\w+)"
     rf"|debug[._]GCStats[._](?P<debug>{'|'.join(_OF_DEBUG)}))$"
 )
-"""The names of both libraries; underscores are those of their pages for Prometheus."""
+"""Names of both libraries; names with underscores come from their Prometheus pages."""
 
 _RANK = {name: rank for rank, name in enumerate((*_PROMETHEUS, *RUNTIME, *_OTEL))}
 _GO_METRICS_RANK = 1 << 16
@@ -203,7 +203,7 @@ HINTS = (
     "free_count", "heap_objects", "total_gc_", "MemStats")), "debug.GCStats", "debug_GCStats",
     "system/memory/", *containers.HINTS,
 )  # fmt: skip
-"""Every metric that is read has one of these in its name; lines without them are skipped."""
+"""Every relevant metric has one of these in its name; other lines are skipped."""
 
 _OF_RUNTIME = ("go_gc_", "go_cpu_classes_", "go_memory_", "go_sched_")
 _PAUSES = "go_gc_duration_seconds"
@@ -218,16 +218,16 @@ _PREFIXED = re.compile(
     r"(?<![a-z])(?:go_(?:gc|memstats|cpu|memory|sched|info)(?![a-z])\w*"
     r"|process_(?:resident_memory_bytes|cpu_seconds_total|start_time_seconds))$"
 )
-"""A name of client_golang behind that of the program."""
+"""A client_golang name after the program's own prefix."""
 
 _UNIT = re.compile(r"(?:_bytes|_percent|_nanoseconds)?(?:_total)?$")
 
 
 class Metric(NamedTuple):
-    """The column that a metric fills: its value times `factor`, or the text `value`.
+    """The column for a metric: its value times `factor`, or the text `value`.
 
-    Of several metrics of one process for the same column, the lowest `rank` counts. If
-    `is_of_container`, the metric is of a container, not of a Go process.
+    Of several metrics of one process for the same column, the one with the lowest `rank` counts. If
+    `is_of_container`, the metric describes a container, not a Go process.
     """
 
     column: str
@@ -238,7 +238,7 @@ class Metric(NamedTuple):
 
 
 def metric(name: str, labels: Mapping[str, str]) -> Metric | None:
-    """Returns what a series fills; None if it is not read.
+    """Returns the column for a series; None if it is not read.
 
     >>> metric("go_memstats_heap_sys_bytes", {}).column
     'heap_sys_bytes'
@@ -270,7 +270,7 @@ def metric(name: str, labels: Mapping[str, str]) -> Metric | None:
 
 @lru_cache(maxsize=4096)
 def may_be_read(name: str) -> bool:
-    """Returns whether any series of that name is read, whatever its labels."""
+    """Returns whether any series with this name is read, whatever its labels."""
     inner = _PREFIXED.search(name)
     plain = inner[0] if inner else name
     by_labels = plain in (_PAUSES, _INFO, *_USED) or name.startswith(containers.HINTS)
@@ -287,7 +287,7 @@ def _by_name(name: str) -> Metric | None:
                 column, factor = table[known]
                 return Metric(column, factor, _RANK[known])
     if name.startswith("go_memstats_"):
-        # Up to its version 0.8, client_golang took what was returned for a counter.
+        # Up to version 0.8, client_golang treated returned memory as a counter.
         own = name.removeprefix("go_memstats_").removesuffix("_total")
         of_field = fields.NAMES.get(fields.plain(own))
         return Metric(of_field) if of_field in fields.KNOWN else None
@@ -327,14 +327,14 @@ def _of_go_metrics(name: str) -> Metric | None:
     if parts is None:
         return None
     if parts["debug"]:
-        # From another moment than MemStats.
+        # Read at another moment than MemStats.
         return Metric(_OF_DEBUG[parts["debug"]], rank=_GO_METRICS_RANK + 1)
     column, factor = fields.scaled(parts["memstats"] or parts["hashicorp"])
     return Metric(column, factor, _GO_METRICS_RANK) if column in fields.KNOWN else None
 
 
 def service_of(name: str) -> str:
-    """Returns what a name of go-metrics begins with: the service, and the host or a prefix.
+    """Returns the prefix of a go-metrics name: the service, and the host or a prefix.
 
     >>> service_of("consul.n1.runtime.alloc_bytes"), service_of("runtime.MemStats.Sys")
     ('consul.n1', '')

@@ -1,7 +1,7 @@
-"""Reads metrics from any other JSON that has their names: prom2json, frames of Grafana, and so on.
+"""Reads metrics from any other JSON with their names: prom2json, Grafana frames, and so on.
 
-Wherever a metric that is read is named, by a member such as `name` or in its labels, its number
-stands next to the name, or in a list of the same place. Each becomes a line of a page of metrics.
+A member such as `name`, or a label, names the metric. Its number is next to the name, or at the
+same place of a list. Each metric becomes a line of a metrics page.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ _NAMED = re.compile(rf'"(?:{"|".join(_NAMES)})"\s*:\s*"([\w.:/-]{{1,200}})"')
 
 
 def is_named(head: str) -> bool:
-    """Returns whether a text that begins like this is JSON that names metrics."""
+    """Returns whether a text with this beginning is JSON that names metrics."""
     is_json = head.lstrip()[:1] in ("{", "[")
     return is_json and any(map(metric_names.may_be_read, _NAMED.findall(head)))
 
 
 def read(text: str, samples: Samples) -> list[Rejected]:
-    """Adds the samples of every metric that is read; returns the damaged parts."""
+    """Adds the samples of every relevant metric; returns the damaged parts."""
     try:
         value = json_values.loads(text)
     except ValueError:
@@ -42,7 +42,7 @@ def read(text: str, samples: Samples) -> list[Rejected]:
 
 
 def _lines(value: Any, name: str, labels: Mapping[str, str], depth: int) -> Iterator[str]:
-    """Yields the samples in a value that belongs to a metric, if `name` is not empty."""
+    """Yields the samples in a value that belongs to the metric `name`, if it is not empty."""
     if isinstance(value, list) and depth:
         for item in value:
             yield from _lines(item, name, labels, depth - 1)
@@ -57,7 +57,7 @@ def _lines(value: Any, name: str, labels: Mapping[str, str], depth: int) -> Iter
         yield from _samples(value, name, plain)
     schema = value.get("schema")
     if isinstance(schema, dict) and isinstance(value.get("data"), dict):
-        # A frame of Grafana has the names of its columns apart from their values.
+        # A frame of Grafana has column names apart from the values.
         columns = zip(schema.get("fields", ()), value["data"].get("values", ()), strict=False)
         for field, column in columns:
             yield from _lines({**field, "value": column[-1:]}, "", {}, depth - 1)
@@ -67,7 +67,7 @@ def _lines(value: Any, name: str, labels: Mapping[str, str], depth: int) -> Iter
 
 
 def _samples(value: Mapping[str, Any], name: str, labels: Mapping[str, str]) -> Iterator[str]:
-    """Yields the samples that an object has of its metric."""
+    """Yields the samples of a metric in an object."""
     for key in _VALUES:
         given = value.get(key)
         yield from _line(

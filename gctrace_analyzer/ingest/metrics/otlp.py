@@ -1,8 +1,8 @@
 """Reads samples from OTLP in JSON, as the OpenTelemetry Collector's file exporter writes it.
 
-The SDK's console exporter (stdoutmetric) writes the same with names that begin with a capital,
-without an array of resources and with dates. The Collector's debug exporter, once logging, prints
-one member per line (internal/otlptext/databuffer.go).
+The SDK's console exporter (stdoutmetric) writes the same with capitalised names and dates, but
+without an array of resources. The Collector's debug exporter, formerly logging, prints one member
+per line (internal/otlptext/databuffer.go).
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ Point = tuple[int, int, float, int]
 
 HEAD = re.compile(r'"(?:resource_?[mM]|ScopeM)etrics"\s*:\s*\[')
 TEXT = re.compile(r"^Descriptor:[ \t\r]*\n[ \t]+-> Name: ", re.MULTILINE)
-"""How the Collector prints what a metric is."""
+"""The Collector's words for the type of a metric."""
 
 _PRINTED = re.compile(
     r"^(?:.*\s)?(?P<part>ResourceMetrics|Resource attributes|Descriptor|Data point attributes|"
@@ -38,11 +38,11 @@ _DELTA = (1, "AGGREGATION_TEMPORALITY_DELTA", "DeltaTemporality")
 _PAUSES = ("go.memory.gc.pause.duration",)
 _STARTED = "process_start_time_seconds"
 _SAME_EXPORT_US = 500_000
-"""The metrics of one export differ by microseconds in time."""
+"""Largest difference in µs between the times of one export."""
 
 
 def read(text: str, samples: Samples) -> list[Rejected]:
-    """Adds the samples of every metric that is read; returns the damaged values."""
+    """Adds the samples of every relevant metric; returns the damaged values."""
     rejected: list[Rejected] = []
     points: list[Point] = []
     deltas: set[int] = set()
@@ -59,10 +59,10 @@ def read(text: str, samples: Samples) -> list[Rejected]:
 
 
 def _printed(text: str) -> Iterator[tuple[int, Row]]:
-    """Yields what the Collector printed as the same objects as in JSON, one for each resource."""
+    """Yields the Collector's printed output as the objects of its JSON, one for each resource."""
     resource: Row = {}
     into: Row = {}
-    # What is left of a number on the last line is a number too.
+    # The rest of a truncated number on the last line is a number too.
     for line_no, line in enumerate(text.split("\n")[:-1], start=1):
         match = _PRINTED.match(line.rstrip())
         part = match and match["part"]
@@ -84,7 +84,7 @@ def _printed(text: str) -> Iterator[tuple[int, Row]]:
 
 
 def _put(into: Row, line: re.Match[str]) -> None:
-    """Adds a line of a resource, a metric or a data point to it."""
+    """Adds a line to its resource, metric or data point."""
     key, text = line["key"], line["typed"] or line["text"]
     if line["arrow"] and "attributes" in into:
         into["attributes"].append({"key": key, "value": {"text": text}})
@@ -143,7 +143,8 @@ def _of_resource(
                     deltas.add(series)
                 yield series, at // 1000, value, line_no
                 start = _nanoseconds(point, "startTime")
-                # The SDK starts with the process; of delta sums it is the last export.
+                # The SDK starts with the process; for delta sums the time is that of the last
+                # export.
                 if first and start is not None and not is_delta:
                     number = samples.series_of(_STARTED, labels)
                     assert number is not None
@@ -152,7 +153,7 @@ def _of_resource(
 
 
 def _points(metric: dict[str, object]) -> Iterator[tuple[dict[str, object], str, float, bool]]:
-    """Yields the data points of a metric with its name, value and whether it is a delta."""
+    """Yields the data points of a metric with its name, value and whether they are deltas."""
     name, factor = metric.get("name"), 1.0
     if not isinstance(name, str):
         return
@@ -173,7 +174,7 @@ def _points(metric: dict[str, object]) -> Iterator[tuple[dict[str, object], str,
 
 
 def _value(point: Mapping[str, Any]) -> float | None:
-    # Not through the gate of `numbers`: GOGC=off is exported as 1.8e19, which it refuses.
+    # Not through the gate of `numbers`, which refuses the exported GOGC=off, 1.8e19.
     for key in ("asInt", "asDouble", "sum", "value"):
         try:
             return float(point[key])
@@ -183,7 +184,7 @@ def _value(point: Mapping[str, Any]) -> float | None:
 
 
 def _nanoseconds(point: Mapping[str, Any], name: str) -> int | None:
-    """Returns a time of a point, since 1970; None if there is none, as 0 means."""
+    """Returns a time of a point, since 1970; None if it has none, which 0 means too."""
     if isinstance(date := point.get(name), str) and (at := json_values.iso_utc(date)):
         return round(at.timestamp() * 1e9)
     nanoseconds = numbers.whole(point.get(f"{name}UnixNano"))

@@ -1,7 +1,7 @@
-"""Reads metrics of the package runtime/metrics that a program prints into its log.
+"""Reads metrics of the runtime/metrics package that a program prints into its log.
 
-Each is on a line of its own, as the example in that package's documentation prints them
-(`/gc/heap/live:bytes: 4194304`), or a line has several as fields or JSON.
+Each is on a separate line, as in the example of the package's documentation (`/gc/heap/live:bytes:
+4194304`), or a line has several as fields or JSON.
 """
 
 from __future__ import annotations
@@ -25,18 +25,18 @@ _ANY = re.compile(r"/(?:gc|memory|cpu|sched|godebug|sync)/[\w/-]{1,80}:[a-z]")
 _PAIR = re.compile(
     r"(?P<name>/(?:gc|memory|cpu|sched)/[a-z/-]{1,60}:[a-z-]{1,20})\"?(?:\s*[:=|,]\s*|\s+)\"?"
     r"(?P<value>\d{1,20}(?:\.\d{0,20})?(?:e[+-]?\d{1,3})?)"
-    # Not what a program formats with a unit of its own, such as 4.2 MB.
+    # Not values that a program formats with its own unit, such as 4.2 MB.
     r"(?![\w.%]| ?(?:[KMGTkmgt]i?[Bb]|[nuµm]s)\b)"
 )
 _NEAR_LINES = 8
-"""The most lines of other text between two metrics of one dump."""
+"""Most lines of other text between two metrics of one dump."""
 
 _ENOUGH = 2
-"""How many metrics are a dump."""
+"""Number of metrics that make a dump."""
 
 
 def read(messages: Iterable[Message]) -> list[Row]:
-    """Returns one row per dump: one line, or several up to the first metric that is repeated."""
+    """Returns one row per dump: one line, or several up to the first repeated metric."""
     places: list[Row] = []
     dumps: list[dict[str, object]] = []
     building: dict[object, tuple[int, dict[str, object]]] = {}
@@ -72,7 +72,7 @@ _PLACE = ("line_no", "logged_at", "monotonic_s")
 
 
 def _metrics(line: str) -> tuple[Mapping[str, Any], datetime | None]:
-    """Returns the metrics on a line that are read, by name, and the time of a JSON object."""
+    """Returns the relevant metrics on a line by name, and the time of a JSON object."""
     if line.startswith("{"):
         try:
             value = json_values.loads(line)

@@ -26,21 +26,21 @@ if TYPE_CHECKING:
 Rejected = tuple[int, str, str]
 
 MAX_SECONDS, MAX_MS, MAX_US = 1e11, 1e14, 1e17
-"""Smaller Unix times are in seconds, milliseconds and microseconds, larger ones in nanoseconds."""
+"""Largest Unix times in seconds, milliseconds and microseconds; larger ones are in nanoseconds."""
 
 NO_LIMIT = 1 << 62
-"""Limits from here on mean that there is none, as Go (math.MaxInt64) and cAdvisor export it."""
+"""Limits above this mean "no limit", as exported by Go (math.MaxInt64) and cAdvisor."""
 
 GOGC_OFF = -1
-"""The runtime's value for GOGC=off. It exports -1 as an unsigned number, 1.8e19."""
+"""The runtime's value for GOGC=off: -1 exported as an unsigned number, 1.8e19."""
 
 _ABSURD_GOGC = 1e9
 _LONGEST_IDENTITY = 200
 _IS_CONTAINER = ("", "container")
-"""Marks the labels of a container, so that they are not those of a process."""
+"""Marks the labels of a container, to keep them apart from those of a process."""
 
 _MOVED_MS = 1000
-"""A process whose start time changes by more than this is another one."""
+"""A process whose start time changes by more than this is a new one."""
 
 _ENOUGH = 2
 _ENOUGH_ALONE = (
@@ -48,15 +48,15 @@ _ENOUGH_ALONE = (
     "pause_total_ns", "gc_cpu_s", "pause_max_s", "pause_longest_s", "heap_inuse_bytes",
     "heap_idle_bytes", "heap_sys_bytes", "heap_released_bytes", "heap_live_bytes",
 )  # fmt: skip
-"""Columns that only a Go program has, so that one of them is enough for a row."""
+"""Columns that only a Go program has: one of them is enough for a row."""
 
 
 @frozen
 class Target:
-    """One set of labels: a process, or several of them one after the other.
+    """One set of labels: a process, or several in succession.
 
-    `key` identifies the labels. `same` is equal for sets of labels that may be of one process,
-    because they differ only in the job.
+    `key` identifies the labels. `same` is equal for sets of labels that differ only in the job, so
+    they may belong to one process.
     """
 
     key: str
@@ -67,7 +67,7 @@ class Target:
 
 @dataclass(slots=True)
 class Samples:
-    """Samples of the metrics that are read, each with its series, time and value."""
+    """Samples of the relevant metrics, each with its series, time and value."""
 
     targets: list[Target] = field(default_factory=list)
     series: list[tuple[int, Metric]] = field(default_factory=list)
@@ -96,7 +96,7 @@ class Samples:
     def times(self, texts: pl.Series) -> pl.Series:
         """Returns Unix times or dates in microseconds since 1970; null where there is none.
 
-        Dates without a zone are those of the machine that wrote them (`is_local`).
+        Dates without a zone are in the zone of the machine that wrote them (`is_local`).
         """
         texts = texts.str.strip_chars(' "')
         if texts.str.contains(r"^\d{9,19}(?:\.\d+)?$").all():
@@ -122,7 +122,7 @@ class Samples:
     ) -> None:
         """Adds samples: null is a damaged value, NaN a missing one.
 
-        A null time is damaged too, except where `has_time` says that the source has none.
+        A null time counts as damaged too, unless `has_time` says that the source has none.
         """
         given = {"series": series, "line_no": line_no, "has_time": has_time}
         self.frames.append(
@@ -166,7 +166,7 @@ def unix_us(times: pl.Series) -> pl.Series:
     ).otherwise(1e-3)
     frame = pl.DataFrame({"at": times.cast(pl.Float64, strict=False)})
     us = (at * factor).round()
-    # Later times than the year 9999 are no times.
+    # Times after the year 9999 are not times.
     valid = at.is_finite() & us.is_between(0, 2.5e17)
     return frame.select(pl.when(valid).then(us).cast(pl.Int64).alias("at_us")).to_series()
 
@@ -175,9 +175,9 @@ def rows(samples: Samples) -> tuple[pl.DataFrame, list[Rejected]]:
     """Returns one row per process and scrape, and the samples that were rejected.
 
     A row has the columns of `schema.MEMSTATS`, and `local_time`, `zone` and `yearless` for the
-    clock, `target` and `same_target` for recognising processes. Samples may be in any order; of
-    two samples of one series at one time the later in the input counts. NaN is how Prometheus
-    marks the end of a series, so it is no damage.
+    clock, `target` and `same_target` for recognising processes. Samples may be in any order. Of two
+    samples of one series at one time, the later one in the input counts. NaN marks the end of a
+    series in Prometheus, so it is not damage.
     """
     if not samples.frames:
         return pl.DataFrame(), []
@@ -212,7 +212,7 @@ def rows(samples: Samples) -> tuple[pl.DataFrame, list[Rejected]]:
 
 
 def _rejected(damaged: pl.DataFrame, samples: Samples, reason: str) -> list[Rejected]:
-    """Returns one rejected row for each series that has some of these samples."""
+    """Returns one rejected row for each series with such samples."""
     if damaged.is_empty():
         return []
     counted = damaged.group_by("series", maintain_order=True).agg(
@@ -252,9 +252,9 @@ def of_containers(samples: Samples, of_go: pl.DataFrame) -> dict[str, list[Row]]
 
     Args:
         samples: everything that was read.
-        of_go: what `rows` returns. If its pods are known, only containers in them count;
-            otherwise a container only counts if it is the only one, or, without
-            metrics of a Go program, was killed for memory.
+        of_go: what `rows` returns. If its pods are known, only containers in them count; otherwise
+            only a single container counts, or, without metrics of a Go program, containers killed
+            for memory.
     """
     which = _is_of_container(samples)
     if not samples.frames or not which.any():
@@ -292,7 +292,7 @@ def of_containers(samples: Samples, of_go: pl.DataFrame) -> dict[str, list[Row]]
 
 
 def _restarts(of_go: pl.DataFrame, owners: list[dict[str, str]]) -> pl.DataFrame:
-    """Returns between which scrapes the start time of the only process in a pod changed."""
+    """Returns the scrapes between which the start time of a pod's only process changed."""
     types = {"container": pl.Int64, "before_us": pl.Int64, "at_us": pl.Int64}
     pods = [each.get("pod") for each in owners]
     place = {pod: at for at, pod in enumerate(pods) if pods.count(pod) == 1}
@@ -329,11 +329,11 @@ def _pivoted(every: pl.DataFrame, samples: Samples) -> pl.DataFrame:
     long = every.with_columns(
         meta["target_no"].gather(series),
         meta["column"].gather(series),
-        # Of a metric whose value is a text, the value is the number of its series.
+        # If the value of a metric is a text, it is the number of its series.
         value=pl.when(meta["text"].is_not_null().gather(series))
         .then(series)
         .otherwise("value"),
-        # Samples without times: the first of each series are one scrape, and so on.
+        # Without times, the first samples of all series form one scrape, and so on.
         scrape=pl.when(pl.col("at_us").is_null()).then(pl.int_range(pl.len()).over("series")),
     )
     if meta.select(pl.struct("target_no", "column").is_duplicated().any()).item():

@@ -1,6 +1,6 @@
 """Recognises the processes behind dumps of MemStats and scrapes of metrics.
 
-Rows with the same labels are of one process until it restarts: its start time changes, or a
+Rows with the same labels belong to one process until it restarts: its start time changes, or a
 counter falls. Two jobs that scrape one process are one process if instance and start time agree;
 the job with more metrics is kept, and the other one fills what it lacks.
 """
@@ -18,7 +18,7 @@ from gctrace_analyzer.schema import IDENTITY
 _COUNTERS = ("num_gc", "total_alloc_bytes")
 _SAME_START_US = 1_000_000
 _ONE_SCRAPE_US = 60_000_000
-"""Two jobs with one scrape each are at most this far apart."""
+"""Largest time between two jobs with one scrape each, in µs."""
 
 _HIDDEN = ("target", "same_target")
 
@@ -26,16 +26,16 @@ _HIDDEN = ("target", "same_target")
 def with_processes(
     memstats: pl.DataFrame, known: pl.DataFrame
 ) -> tuple[pl.DataFrame, pl.DataFrame, Counter[str]]:
-    """Returns the rows with `process`, and the rows of the table of processes that they show.
+    """Returns the rows with `process`, and the rows for the table of processes.
 
     The third result counts the values, by column, that became null because they contradict others.
 
     Args:
         memstats: the rows of every source, with `target` and `same_target` where labels are
             known.
-        known: the processes of the cycles in the same log. If there are some, dumps belong to
-            the process that started at the same time, or to the only one. Other lives of the
-            same labels get further numbers; all other dumps have no process.
+        known: the processes of the cycles in the same log. If there are some, dumps belong to the
+            process that started at the same time, or to the only one. Restarts under the same
+            labels get further numbers; all other dumps have no process.
     """
     if memstats.is_empty():
         return memstats, pl.DataFrame(), Counter()
@@ -64,14 +64,14 @@ def with_processes(
 
 
 def with_process(pauses: pl.DataFrame, memstats: pl.DataFrame) -> pl.DataFrame:
-    """Returns single pauses with the process of the dump that they were found in."""
+    """Returns single pauses with the process of the dump in which they were found."""
     if pauses.is_empty():
         return schema.conform("cycle_pauses", pl.DataFrame())
     dumps = memstats.select("source", "line_no", "process").unique(["source", "line_no"])
     cycle_pauses = pauses.join(
         dumps, on=["source", "line_no"], how="left", maintain_order="left"
     )
-    # Several files of one process repeat pauses, as the dumps in one file do.
+    # Several files of one process repeat pauses, like the dumps in one file.
     cycle_pauses = cycle_pauses.unique(
         ["process", "gc_num", "ended_at"], keep="first", maintain_order=True
     )
@@ -79,7 +79,7 @@ def with_process(pauses: pl.DataFrame, memstats: pl.DataFrame) -> pl.DataFrame:
 
 
 def _matches(shown: pl.DataFrame, known: pl.DataFrame) -> dict[int, int]:
-    """Returns the process in `known` of each process in `shown`, as far as one fits."""
+    """Returns the process in `known` for each process in `shown` that has a match."""
     if len(shown) == len(known) == 1:
         return {shown["process"][0]: known["process"][0]}
     starts = known.drop_nulls("started_at").select("process", "started_at")
@@ -94,7 +94,7 @@ def _matches(shown: pl.DataFrame, known: pl.DataFrame) -> dict[int, int]:
 def _numbered(
     rows: pl.DataFrame, matches: dict[int, int], known: pl.DataFrame
 ) -> dict[int, int]:
-    """Returns the matches, and further numbers for the other lives of the same labels."""
+    """Returns the matches, and further numbers for restarts under the same labels."""
     targets = rows.filter(pl.col("process").is_in(list(matches)))["target"].unique()
     if not matches and len(known) == 1 and rows["target"].n_unique() == 1:
         targets = rows["target"].unique()
@@ -105,7 +105,7 @@ def _numbered(
 
 
 def _ordered(memstats: pl.DataFrame) -> pl.DataFrame:
-    """Returns the rows of each target one after another, in the order of their times."""
+    """Returns the rows of each target together, in order of time."""
     absent = [name for name in ("target", "same_target") if name not in memstats.columns]
     rows = memstats.drop("process", strict=False).with_columns(
         pl.lit(None, pl.String).alias(name) for name in absent
@@ -134,9 +134,9 @@ def _with_lives(rows: pl.DataFrame) -> pl.DataFrame:
 
 
 def _joined(rows: pl.DataFrame) -> pl.DataFrame:
-    """Returns the rows with the lives that are of one process joined to the best of them.
+    """Returns the rows with the runs of one process joined to the best of them.
 
-    Inside the time of the best one, the others only give the columns that it lacks.
+    During the best run, the others only supply the columns that it lacks.
     """
     numbers = [c.name for c in schema.TABLES["memstats"] if c.dtype in ("Int64", "Float64")]
     known = [name for name in numbers if name in rows.columns and name != "line_no"]
@@ -180,7 +180,7 @@ def _joined(rows: pl.DataFrame) -> pl.DataFrame:
 
 
 def _filled(rows: pl.DataFrame, spare: pl.DataFrame, known: list[str]) -> pl.DataFrame:
-    """Returns the rows with the columns that their job lacks, from the scrape of `spare` nearby."""
+    """Returns the rows with columns that their job lacks, from a nearby scrape of `spare`."""
     given = [name for name in known if spare[name].count() and rows[name].null_count()]
     if not given:
         return rows
@@ -205,7 +205,7 @@ def _filled(rows: pl.DataFrame, spare: pl.DataFrame, known: list[str]) -> pl.Dat
 
 
 def _processes(rows: pl.DataFrame) -> pl.DataFrame:
-    """Returns the table of processes, as far as it follows from dumps."""
+    """Returns the table of processes, as far as dumps show it."""
     last_gc = pl.from_epoch(pl.col("last_gc_unix_ns") // 1000, "us").dt.replace_time_zone("UTC")
     version = (
         pl.col("go_version").drop_nulls().last().str.extract(r"^(\d{1,3}\.\d{1,3})(?:\D|$)")

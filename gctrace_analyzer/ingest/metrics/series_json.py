@@ -1,8 +1,9 @@
 """Reads series from JSON: answers of the Prometheus API, and VictoriaMetrics exports.
 
 Both are objects with a `metric`, its labels. In an answer, `values` are pairs of time and value,
-`value` is one such pair; an export has `values` and `timestamps`. The objects are decoded one
-by one, wherever they are: several answers in one file, cut ones and re-indented ones are read too.
+`value` is one such pair; an export has `values` and `timestamps`. The objects are decoded one by
+one, wherever they are. So several answers in one file, truncated ones and re-indented ones are read
+too.
 """
 
 from __future__ import annotations
@@ -33,17 +34,17 @@ _ERROR = re.compile(
 )
 _MOST_CHARS = 1 << 25
 _MOST_LABELS, _LONGEST_LABELS = 1 << 16, 1 << 12
-"""How many texts of labels are kept, and how long each may be."""
+"""Number of label texts that are kept, and their greatest length."""
 
 
 def error_of(text: str) -> str | None:
-    """Returns the message of an answer that says the query failed; None for other texts."""
+    """Returns the message of an answer to a failed query; None for other texts."""
     match = _ERROR.match(text[:4096])
     return match["text"] if match else None
 
 
 def read(text: str, samples: Samples) -> list[Rejected]:
-    """Adds the samples of every series that is read; returns the damaged series."""
+    """Adds the samples of all relevant series; returns the damaged series."""
     rejected: list[Rejected] = []
     batch = _Batch(samples)
     line_no, counted = 1, 0
@@ -64,7 +65,7 @@ def read(text: str, samples: Samples) -> list[Rejected]:
         match = _METRIC.search(text, max(end, at))
     batch.flush()
     rejected += batch.rejected
-    # Text that is whole ends with brackets and braces.
+    # A complete text ends with brackets and braces.
     if not rejected and "}" not in text[len(text.rstrip("]} \n")) :]:
         line_no += text.count("\n", counted)
         rejected.append((line_no, json_values.CUT, text[-200:]))
@@ -75,7 +76,7 @@ def _read_values(text: str, at: int, series: int, line_no: int, batch: _Batch) -
     """Adds the samples of the series whose labels end at `at`; returns where it ends.
 
     Raises:
-        ValueError: the JSON is damaged; what comes before the damage is added.
+        ValueError: the JSON is damaged; samples before the damage are added.
     """
     arrays: dict[str, str] = {}
     member = _MEMBER.match(text, at)
@@ -104,7 +105,7 @@ def _array(text: str, at: int) -> tuple[str, int]:
     """Returns the text inside an array of numbers or of pairs, without blanks; and its end.
 
     Raises:
-        ValueError: there is no such array, or it is cut.
+        ValueError: there is no such array, or it is truncated.
     """
     if not text.startswith("[", at):
         raise ValueError(json_values.CUT)
@@ -123,7 +124,7 @@ def _array(text: str, at: int) -> tuple[str, int]:
 
 
 def _before_damage(text: str, at: int) -> str:
-    """Returns the text of the whole pairs in a cut array of pairs."""
+    """Returns the text of the complete pairs in a truncated array."""
     following = _METRIC.search(text, at)
     end = text.rfind("]", at, following.start() if following else len(text))
     pairs = _BLANK.sub("", text[at + 1 : end + 1])
@@ -131,7 +132,7 @@ def _before_damage(text: str, at: int) -> str:
 
 
 class _Batch:
-    """Texts of samples, until there are enough for a frame."""
+    """Collected texts of samples, until there are enough for a frame."""
 
     def __init__(self, samples: Samples) -> None:
         self.samples = samples
@@ -144,12 +145,12 @@ class _Batch:
     def series_at(self, text: str, at: int) -> tuple[int | None, int]:
         """Returns the series whose labels begin at `at`, None if it is not read; and their end.
 
-        A file of several answers repeats the labels of each series in each of them.
+        In a file of several answers, each repeats the labels of its series.
 
         Raises:
             ValueError: the JSON is damaged.
         """
-        # A brace inside a value ends this text too early, and then it is no text of labels.
+        # A brace inside a value ends this text too early, so that it is no text of labels.
         seen = text[at : text.find("}", at, at + _LONGEST_LABELS) + 1]
         if seen in self._series_of:
             return self._series_of[seen], at + len(seen)
@@ -168,7 +169,7 @@ class _Batch:
         """Adds samples given as the text of pairs: `[1,"2"],[3,"4"]`.
 
         Raises:
-            ValueError: they are no pairs.
+            ValueError: the text is not pairs.
         """
         if pairs and not pairs.startswith("["):
             raise ValueError(json_values.CUT)
@@ -188,7 +189,7 @@ class _Batch:
             self.flush()
 
     def flush(self) -> None:
-        """Adds what was collected to the samples."""
+        """Adds the collected texts to the samples."""
         self._flush_pairs()
         self._flush_arrays()
         self._chars = 0
@@ -225,7 +226,7 @@ class _Batch:
 
 
 def _floats(texts: pl.Series) -> pl.Series:
-    """Returns numbers given as texts; NaN where a value is missing, null where it is damaged."""
+    """Returns numbers in texts; NaN for missing values, null for damaged ones."""
     texts = texts.str.strip_chars('"]')
     value = texts.str.strip_prefix("+").cast(pl.Float64, strict=False)
     is_missing = texts.is_in(["null", "None"])

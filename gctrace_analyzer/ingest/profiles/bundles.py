@@ -1,6 +1,6 @@
-"""Finds the profiles in folders and archives, and the parts of a log in archives.
+"""Finds profiles in folders and archives, and the parts of a log in archives.
 
-They stand for the folder or archive.
+They replace the folder or archive.
 """
 
 from __future__ import annotations
@@ -21,19 +21,20 @@ if TYPE_CHECKING:
 
 
 _MOST_FILES = 1000
-"""A folder with more files is none of profiles."""
+"""A folder with more files is not a folder of profiles."""
 
 
 _ROTATED = re.compile(r"[.-](\d{8}-\d{6}|\d{8,}|\d{1,3})(?:\.(?:gz|bz2|xz|zst))?$")
 _DATE_DIGITS = 8
-"""Longer numbers at the end of a name are a date, which rises; short ones count back. Those in
-between are process ids."""
+"""Longer numbers at the end of a name are a date, which rises; short ones count back. Others are
+process ids."""
 
 
 def contents_of(path: Path) -> tuple[list[Input], str]:
-    """Returns what is read of a folder or archive, and a note if it has other files too.
+    """Returns the relevant files of a folder or archive, and a note if it has others.
 
-    Empty if it is neither profiles nor an archive of logs: the reader of single files refuses it.
+    Empty if it holds neither profiles nor, as an archive, logs: the reader of single files refuses
+    it.
     """
     files: Sequence[Input]
     files = _files(path) if path.is_dir() else files_in(path)
@@ -52,7 +53,7 @@ def contents_of(path: Path) -> tuple[list[Input], str]:
 
 
 def age(file: Input) -> tuple[str, int, int]:
-    """Returns what orders the parts of rotated logs from the oldest to the newest.
+    """Returns a key that orders the parts of rotated logs from the oldest to the newest.
 
     >>> names = ["run.log", "run.log.1", "run.log.2.gz", "run.log.20261120-090010"]
     >>> [name for *_, name in sorted((*age(name), name) for name in names)]
@@ -73,7 +74,7 @@ def _files(folder: Path) -> list[Path]:
 
 
 def _kind(origin: Input) -> str:
-    """Returns what a file seems to be; empty if it is nothing that is read."""
+    """Returns the apparent kind of a file; empty if it is not read."""
     try:
         with Source(origin) as source:
             raw, text = source.head(sniff.SNIFF_BYTES)

@@ -1,8 +1,8 @@
 """Reads the text form of profiles (debug=1) with its stacks: heap, allocs, goroutine.
 
-The values of the text form are those of the sampled allocations alone. They are scaled as the
-runtime scales the other form and `go tool pprof` scales this one. The rate in the first line is
-twice `runtime.MemProfileRate`.
+The values in the text form count only sampled allocations. They are scaled as `go tool pprof`
+scales them, and the runtime the other form. The rate in the first line is twice
+`runtime.MemProfileRate`.
 
 Source: `writeHeapInternal` and `printStackRecord` in runtime/pprof/pprof.go, `parseHeapHeader` and
 `scaleHeapSample` in github.com/google/pprof/profile/legacy_profile.go.
@@ -28,17 +28,17 @@ _HEAP = (
     r"\[(?<alloc_objects>\d+): (?<alloc_bytes>\d+)\] @"
 )
 CUT = "(not in the input)"
-"""Instead of a function, for what the first line of a profile counts and its stacks lack."""
+"""Name, instead of a function, for the amount that only the first line of a profile counts."""
 
 _WHOLE = 0.01
-"""Share of the allocation. Less may be missing because the profile changed while it was taken."""
+"""Share of the allocation. Less may be missing because the profile changed while it was written."""
 
 _GOROUTINES = r"^(?<goroutines>\d+) @"
 _FRAME = r"^#\s+0x[0-9a-f]+\s+(?<function>\S.*?)\+0x[0-9a-f]+\s+(?<file>.*):(?<line>\d+)\s*$"
 
 
 def read(lines: Sequence[str], name: str) -> Profile | None:
-    """Returns the first profile in lines; None if there is none with the names of functions."""
+    """Returns the first profile in lines; None if none has names of functions."""
     heads = ((at, _HEAD.match(line)) for at, line in enumerate(lines))
     first, head = next(((at, match) for at, match in heads if match), (0, None))
     if head is None:
@@ -70,7 +70,7 @@ def read(lines: Sequence[str], name: str) -> Profile | None:
 def _with_rest(
     stacks: pl.DataFrame, places: pl.DataFrame, head: re.Match[str], rate: int
 ) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """Returns scaled stacks and their places, with what only the first line counts as one more."""
+    """Returns scaled stacks and places, with one more for what only the first line counts."""
     names = [name for name in stacks.columns if name != "places"]
     rest: dict[str, Any] = {
         name: max(0, int(head[name]) - stacks[name].sum()) for name in names
@@ -84,7 +84,7 @@ def _with_rest(
 
 
 def _scaled(stacks: pl.DataFrame, rate: int) -> pl.DataFrame:
-    """Returns the values of all allocations, from those of the sampled ones.
+    """Returns the values of all allocations, from the sampled ones.
 
     An allocation of `size` bytes is sampled with a probability of 1 - exp(-size / rate).
     """

@@ -1,4 +1,4 @@
-"""What a profile holds, whichever form it was written in."""
+"""The content of a profile, in whichever form it was written."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ COLUMNS = {
     "cpu": "cpu_ns",
     "goroutine": "goroutines",
 }
-"""The columns of the sample types that are read; the types are those of runtime/pprof."""
+"""The columns for the sample types that are read; the types are those of runtime/pprof."""
 
 _KINDS = {"alloc_bytes": "heap", "cpu_ns": "cpu", "goroutines": "goroutine"}
 
@@ -39,13 +39,13 @@ _LANGUAGES = {
     ".NET": r"\.cs$|^System\.",
     "C or C++": r"\.(?:c|cc|cpp|h|hpp)$|^operator new|^(?:__libc_)?malloc$|^std::",
 }
-"""What names of functions or files show the language of a program."""
+"""Patterns in names of functions or files that show the language of a program."""
 
 _OTHERS = {
     "contentions": "a block or mutex profile",
     "threadcreate": "a profile of created threads",
 }
-"""Profiles of Go that have nothing about memory, CPU or goroutines."""
+"""Profiles of Go that say nothing about memory, CPU or goroutines."""
 
 STACKS_AT_ONCE = 1 << 16
 """Stacks whose frames are in memory at the same time (about 50 MiB)."""
@@ -60,10 +60,10 @@ class Profile:
         kind: `heap` (also what Go calls allocs), `cpu` or `goroutine`.
         stacks: one row per distinct stack: its values by the names of `COLUMNS`, and `places`, a
             list of rows of `places`, from the function that allocates to its callers.
-        places: `function`, `file` and `line`. Functions that were inlined have their own.
+        places: `function`, `file` and `line`. Inlined functions have places of their own.
         period: the sampling rate of the runtime, in bytes (heap) or nanoseconds (cpu).
         taken_at: when it was written, or when its sampling began.
-        duration_s: the time that its values are of; None: since the start of the process.
+        duration_s: the time that its values cover; None: since the start of the process.
     """
 
     name: str
@@ -80,7 +80,7 @@ class Profile:
         return [name for name in self.stacks.columns if name != "places"]
 
     def frames(self) -> Iterator[pl.DataFrame]:
-        """Yields the frames of some stacks after the other, in bounded memory.
+        """Yields the frames of a few stacks at a time, in bounded memory.
 
         One row per frame, from the innermost outwards: `stack` (the row of `stacks`), `place` (the
         row of `places`), and the values of the stack.
@@ -94,7 +94,7 @@ def kind_of(name: str, types: Sequence[str], places: pl.DataFrame) -> str:
     """Returns the kind of a profile with these types of values.
 
     Raises:
-        NoDataError: it is of another language, has no names of functions, or is of another kind.
+        NoDataError: it belongs to another language, has no function names, or is of another kind.
     """
     names = [places[column] for column in ("file", "function")]
     is_go = any((names[0].str.contains(_GO).any(), names[1].str.starts_with("runtime.").any()))

@@ -1,9 +1,9 @@
 """Reads profile.proto, the format of Go's profiles, block by block.
 
-The reader is our own. A protobuf library would need a definition of the messages that is as long
-as the loop below, builds every message of a profile in memory (several times its size), and is
-bound to the version of its runtime; the values would still be taken from each sample in Python.
-Here the numbers of all samples of a block are decoded at once, and of equal stacks one is kept.
+The reader is our own. A protobuf library would need a definition of the messages as long as the
+loop below, build every message in memory (several times the size of the profile), and depend on the
+version of its runtime. Python would still take the values from each sample. Here the numbers of all
+samples of a block are decoded at once, and equal stacks are kept once.
 
 Source: https://github.com/google/pprof/blob/main/proto/profile.proto. Heap profiles are scaled
 by the runtime (`scaleHeapSample` in runtime/pprof/protomem.go), so their values are used as they
@@ -32,16 +32,17 @@ _TAGS = frozenset(
     [field << 3 | _VARINT for field in (7, 8, 9, 10, 12, 13, 14, 15)]
     + [field << 3 | _BYTES for field in (1, 2, 3, 4, 5, 6, 11, 13, 15)]
 )
-"""The first bytes of fields at the top level; each is the number of a field and how it is coded."""
+"""First bytes of top-level fields: the number of a field and its encoding."""
 
 _TYPES = frozenset({1, 11})
-"""The fields that name types: of the samples, and of the period."""
+"""Fields that name types: of the samples, and of the period."""
 
 _FEWEST_FIELDS, _MANY_FIELDS = 3, 50
-"""Text that is a few fields by chance names no type; no text is many fields."""
+"""Text that looks like a few fields by chance names no type, and text never looks like many
+fields."""
 
 _MOST_BYTES = 64 << 20
-"""A longer message is none of a profile: samples and names have at most a few kilobytes."""
+"""Longer messages are damage: samples and names have at most a few kilobytes."""
 
 AGAIN = "Take it again, and copy it as a binary file."
 _FIXED = {1: 8, 5: 4}
@@ -52,7 +53,7 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 class _DamagedProfileError(Exception):
-    """Bytes that are no message of a profile."""
+    """Bytes that are not a message of a profile."""
 
 
 class _IncompleteError(IndexError):
@@ -60,7 +61,7 @@ class _IncompleteError(IndexError):
 
 
 def is_profile(head: bytes) -> bool:
-    """Returns whether the first bytes of an input are fields of a profile, and nothing else.
+    """Returns whether the first bytes of an input are profile fields and nothing else.
 
     >>> is_profile(bytes([0x0A, 4, 8, 1, 16, 2, 0x60, 1, 0x48, 1])), is_profile(b"gc 1 @0.1s 0%")
     (True, False)
@@ -84,8 +85,8 @@ def read(blocks: Iterable[bytes], name: str) -> Profile:
     """Returns the profile in the blocks of an input.
 
     Raises:
-        NoDataError: it ends in the middle or is damaged, it is not of a Go program, or it has
-            nothing about memory, CPU or goroutines.
+        NoDataError: it is truncated or damaged, does not come from a Go program, or says nothing
+            about memory, CPU or goroutines.
     """
     contents = _Contents()
     try:
@@ -100,7 +101,7 @@ def read(blocks: Iterable[bytes], name: str) -> Profile:
 
 
 def _varint(data: bytes, at: int) -> tuple[int, int]:
-    """Returns a number, and where the next begins."""
+    """Returns a number, and where the next one begins."""
     value = shift = 0
     while (octet := data[at]) >= _LAST:
         value |= (octet & _BITS) << shift
@@ -114,7 +115,7 @@ def _varint(data: bytes, at: int) -> tuple[int, int]:
 def _messages(
     blocks: Iterator[bytes], *, whole: bool = True
 ) -> Iterator[tuple[int, int, int, bytes]]:
-    """Yields the fields at the top level: number, begin, end, and the bytes they are in.
+    """Yields the top-level fields: number, begin, end, and the bytes they are in.
 
     The value of a number is its bytes. An empty message after each block has the number 0.
     """
@@ -157,9 +158,9 @@ def _fixed(tag: int) -> int:
 
 
 def _fields(data: bytes, at: int, end: int) -> Iterator[tuple[int, int]]:
-    """Yields the fields of a message that are numbers; of a message inside, where it begins.
+    """Yields the numeric fields of a message, and where a message inside begins.
 
-    The end of a message inside is that of its length, which precedes it.
+    Its length, which precedes it, gives its end.
     """
     while at < end:
         tag, at = _varint(data, at)
@@ -192,7 +193,7 @@ def _numbers(data: bytes) -> tuple[pl.Series, pl.Series]:
 
 
 class _Contents:
-    """What was read of a profile so far."""
+    """The content of a profile read so far."""
 
     def __init__(self) -> None:
         self.types: list[int] = []
@@ -207,7 +208,7 @@ class _Contents:
         self._sums: list[pl.DataFrame] = []
 
     def add(self, number: int, begin: int, end: int, data: bytes) -> None:
-        """Adds a field of the profile, which lies between two places of the bytes."""
+        """Adds a field of the profile, between two positions of the bytes."""
         if number == 2:
             self._add_sample(data, begin, end)
         elif number == 4:
@@ -272,7 +273,7 @@ class _Contents:
         self._of_block, self._values = [], []
 
     def profile(self, name: str) -> Profile:
-        """Returns the profile, whose last block was added."""
+        """Returns the profile, after its last block was added."""
         types = [self._string(number) for number in self.types]
         columns = {str(at): COLUMNS[one] for at, one in enumerate(types) if one in COLUMNS}
         if len(set(types)) < len(types):
@@ -300,7 +301,7 @@ class _Contents:
         return self.strings[number]
 
     def _places(self) -> tuple[pl.DataFrame, pl.DataFrame]:
-        """Returns the places, and the list of them at the `number` of each location."""
+        """Returns the places, and a list of them for the `number` of each location."""
         functions = pl.DataFrame(
             [(at, self._string(name), self._string(file)) for at, name, file in self.functions],
             schema={"number": pl.UInt64, "function": pl.String, "file": pl.String},
@@ -340,7 +341,7 @@ class _Contents:
 
 
 def _listed(stacks: list[bytes], of_locations: pl.DataFrame) -> pl.Series:
-    """Returns the places of some stacks, whose locations are given as bytes."""
+    """Returns the places of stacks whose locations are given as bytes."""
     numbers, ends = _numbers(b"".join(stacks))
     lists = pl.DataFrame({"number": numbers}).join(
         of_locations, on="number", how="left", maintain_order="left"

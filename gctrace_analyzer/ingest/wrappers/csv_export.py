@@ -23,10 +23,10 @@ _NAMES = {
                   "datetime", "date", "time", "ts"),
     **identity_names.CSV,
 }  # fmt: skip
-"""The names of columns in lower case, the best first, by field."""
+"""Column names in lower case, the best first, by field."""
 
 _IN_UTC = " [utc]"
-"""Azure Monitor appends it to the names of times, which it writes as Americans do."""
+"""Azure Monitor appends this to the names of times, which it writes in American style."""
 
 _MOST_COLUMNS = 200
 
@@ -36,7 +36,7 @@ class Export:
     """The header of an export.
 
     Attributes:
-        separator: what is between two columns.
+        separator: the text between two columns.
         header: the first line.
         columns: the index of the column of each field.
         in_utc: whether the times are in UTC without saying so in each row.
@@ -49,7 +49,7 @@ class Export:
 
 
 def export_of(text: str) -> Export | None:
-    """Returns what the header says of an export; None if the text is none."""
+    """Returns the export described by a header; None for other text."""
     header = text.lstrip("\n").partition("\n")[0].removeprefix("\ufeff").rstrip("\r")
     for separator in ",;\t":
         names = _row(header, separator)
@@ -78,8 +78,8 @@ def _row(line: str, separator: str) -> list[str]:
 def as_json_lines(data: bytes, export: Export) -> bytes:
     """Returns rows of an export as lines of JSON, with the same numbers.
 
-    A row of several lines is followed by empty ones. Rows that are no CSV, because the chunk
-    begins within one or a quote mark is missing, stay as they are.
+    A row of several lines is followed by empty ones. Rows that are not CSV, because the chunk
+    begins inside a row or a quote mark is missing, stay unchanged.
     """
     rows = data.lstrip(b"\n")
     try:

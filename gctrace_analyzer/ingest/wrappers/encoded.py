@@ -14,12 +14,12 @@ from collections.abc import Iterator
 HEAD = re.compile(
     r'"(?:awslogs|kinesis|message)"\s*:\s*\{(?:[^{}]|\{[^{}]*\})*?"data"\s*:\s*"[A-Za-z0-9+/]{16}'
 )
-"""What shows that an object has a payload, as JSON writes it."""
+"""Text in the JSON of an object with a payload."""
 
 _WITHIN = ("awslogs", "kinesis", "message")
 _GZIP = b"\x1f\x8b"
 _RATIO = 250
-"""A payload that unpacks to more than that many times its size is cut: logs rarely do."""
+"""A payload that unpacks to more than this multiple of its size is cut: logs rarely do."""
 
 
 def payloads(value: dict[str, object]) -> Iterator[str]:
@@ -34,7 +34,7 @@ def payloads(value: dict[str, object]) -> Iterator[str]:
 
 
 def _decoded(data: str) -> str | None:
-    """Returns the text that is encoded in base64; None if none is."""
+    """Returns the text encoded in base64; None if there is none."""
     try:
         raw = binascii.a2b_base64(data)
         if raw.startswith(_GZIP):

@@ -43,7 +43,7 @@ _DATED = (
     r"(?: (?:[A-Z]{2,5}|[+-]\d{4}))?|"
     rf"[A-Z][a-z]{{2}} [A-Z][a-z]{{2}} +\d{{1,2}} {_CLOCK} (?:[A-Z]{{2,5}} )?\d{{4}}"
 )
-"""Other dates. Those with slashes can be read where one of the numbers is no month."""
+"""Other dates. Dates with slashes are readable if one of the numbers cannot be a month."""
 _KIBANA = r"[A-Z][a-z]{2} \d{1,2}, \d{4} @ \d\d:\d\d:\d\d(?:\.\d+)?"
 # Seconds, milliseconds, microseconds or nanoseconds since 1970, of the years 2001 to 2286.
 _EPOCH = r"(?:\d{19}|\d{16}|\d{13}|\d{10})(?:\.\d{1,9})?"
@@ -52,14 +52,14 @@ _HOST = r"(?P<host>[^\s\[\]|]*[^\s\[\]:|])"
 _NAME = r"(?:\d{3}|\d{0,2}[^\s\[\]:|\d])[^\s\[\]:|]*"
 _IDENT = rf"(?P<ident>{_NAME})(?: ?\[(?P<log_pid>\d+)\])?: ?"
 _PRI = r"(?:<\d{1,3}>)?"
-# Linux prints the caller's thread or CPU if it was built so; newer dmesg aligns it: `[   T123] `.
+# Linux prints the caller's thread or CPU if built to; newer dmesg aligns it: `[   T123] `.
 _CALLER = r"(?: ?\[ *[CT]\d+ *\])?"
 _PRINTK = rf"\[ *(?P<monotonic_s>\d+\.\d{{3,9}})(?: *<[ \d.]*>)? *\]{_CALLER} "
 _LEVEL = r"(?:emerg|alert|crit|err|error|warn|warning|notice|info|debug)"
 _SEVERITY = r"\[?(?:[DIWEFNAT]|TRACE|DEBUG|INFO|NOTICE|WARN(?:ING)?|ERROR|FATAL|CRITICAL)\]?:?"
 RECORD = f"(?:{'|'.join(head for head, _ in HEADS)})"
-"""Matches how the lines of the runtime begin."""
-# Names that Kubernetes appends something to: a random text, or the number in a stateful set.
+"""Beginning of the runtime's lines."""
+# Names to which Kubernetes appends a random text, or the number in a stateful set.
 _POD = r"(?P<pod>[a-z0-9][a-z0-9.-]*-[a-z0-9]{1,10})"
 _NAMESPACE = r"(?P<namespace>[a-z0-9-]+)"
 _ANY_CONTAINER = r"(?P<container>[a-z0-9][a-z0-9-]*)"
@@ -73,7 +73,7 @@ _NO_NAME = (
     r"(?:Mallocs|Frees|Lookups|PauseTotalNs|NumForcedGC|GCCPUFraction): *\d|"
     r"(?:alloc|sys|mallocs|frees|lookups|(?:total|heap|stack|other|gc|next|num)-[a-z-]+): \d"
 )
-"""How messages begin that look like the name of a program and a colon."""
+"""Beginnings of messages that look like the name of a program and a colon."""
 
 
 @dataclass(frozen=True)
@@ -101,12 +101,12 @@ class Wrapper:
 
     @cached_property
     def cutting(self) -> str:
-        """The same with the prefix as the group `wrapping`."""
+        """The pattern with the prefix as the group `wrapping`."""
         return f"^(?P<wrapping>{ascii_only(self.pattern)}){ascii_only(self.message)}"
 
     @cached_property
     def unless(self) -> str:
-        """A regular expression for Polars; a line that matches it has not this prefix."""
+        """A regular expression for Polars: lines that match it do not have this prefix."""
         return f"^(?:{ascii_only(self.before_name)}(?:\\S+ )?(?:{_NO_NAME}))"
 
     @cached_property
@@ -121,7 +121,7 @@ class Wrapper:
 
     @cached_property
     def compiled(self) -> re.Pattern[str]:
-        """The same regular expression for Python, which compiles it faster."""
+        """The regular expression for Python, which compiles it faster."""
         return re.compile(self.regex)
 
 
@@ -168,7 +168,7 @@ WRAPPERS = (
         r"\[\d+\] (?P<ident>[^\s:]+): \[\[?(?P<epoch_s>\d{9,10}\.\d{1,9}), (?:\{[^{}]*\}\], )?"
         r'\{(?:[^"]|"[^"]*"=>"[^"]*", )*"(?:log|message|MESSAGE)"=>"',
     ),
-    # A record that lost its line end is no name of a job.
+    # A record that lost its line end is not the name of a job.
     Wrapper("GitHub Actions", rf"[^\t>]+\t[^\t]+\t\ufeff?(?P<at>{_ISO}) "),
     Wrapper(
         "Papertrail",
@@ -195,7 +195,7 @@ WRAPPERS = (
         rf"{_PRI}(?P<at>{_ISO}) {_HOST} {_IDENT}",
         before_name=f"{_PRI}{_ISO} ",
     ),
-    # Before syslog, which would read PM as the name of the host.
+    # Before syslog, which would read PM as the host name.
     Wrapper("timestamp", rf"\[?(?P<at>{_HALF_DAY})\]?[ \t]+"),
     Wrapper(
         "syslog", rf"{_PRI}(?P<at>{_SHORT}) {_HOST} {_IDENT}", before_name=f"{_PRI}{_SHORT} "
@@ -206,13 +206,13 @@ WRAPPERS = (
     ),
     Wrapper(
         "journalctl -o short-monotonic",
-        # `short-delta` adds the time since the message before; the first one has blanks instead.
+        # `short-delta` adds the time since the previous message; the first has blanks instead.
         rf"\[ *(?P<monotonic_s>\d+\.\d{{6}})(?: *<[ \d.]*>)? *\] {_HOST} {_IDENT}",
     ),
     Wrapper("dmesg -x", rf"(?:kern|user|daemon|syslog|auth) *: *{_LEVEL} *: *(?:{_PRINTK})?"),
     Wrapper("Talos dmesg", rf"(?:kern|user|daemon|syslog): *{_LEVEL}: \[(?P<at>{_ISO})\]: "),
     Wrapper("/dev/kmsg", r"\d+,\d+,(?P<monotonic_us>\d+),[-c+][^;]*;"),
-    # What the kernel of a virtual machine prints as it goes down, in the log of its host.
+    # Output of a virtual machine's kernel as it shuts down, in the log of its host.
     Wrapper(
         "vmware.log",
         rf"(?P<at>{_ISO})(?:\|.*?| [A-Z][a-z]\(\d+\)\+? \S+ - )Guest: {_PRI}(?:{_PRINTK})?",
@@ -222,7 +222,7 @@ WRAPPERS = (
         rf"\[(?P<at>{WEEKDAY} {MONTH}\.? +\d+ \d\d:\d\d:\d\d \d{{4}})(?: *<[ \d.]*>)?\]"
         rf"{_CALLER} ",
     ),
-    # No machine runs for 30 years, so that these are seconds since 1970.
+    # No machine runs for 30 years, so these are seconds since 1970.
     Wrapper("timestamp", r"\[(?P<epoch_s>1\d{9}\.\d{1,9})\](?:[ \t]+|: )"),
     Wrapper("dmesg", rf"{_PRI}{_PRINTK}"),
     Wrapper("dmesg -H", rf"{_PRI}\[(?: *[+<] *\d+\.\d+>?|{MONTH} ?\d+ \d\d:\d\d)\] "),
@@ -261,7 +261,7 @@ WRAPPERS = (
         RECORD,
     ),
     Wrapper("CSV export", rf'"(?P<at>{_ISO}|{_KIBANA})"[,;\t] ?"?'),
-    # A comma must be followed by a quote, because a comma alone may begin a fraction of a second.
+    # A comma needs a quote after it, because a comma alone may begin a fraction of a second.
     Wrapper("CSV export", rf'(?P<at>{_ISO})(?:,"|;"?)'),
     Wrapper("table", rf"\| *(?P<at>{_ISO}) *\| *"),
     Wrapper("timestamp", rf"(?:{_SEVERITY}[ \t]+)?\[?(?P<at>{_ISO})\]?(?:\||[ \t]+|: )"),
@@ -279,7 +279,7 @@ WRAPPERS = (
         r"\[?(?P<epoch_s>1\d{9}(?:\.\d{1,9}|\d{3}|\d{6}|\d{9})?)\]?(?:[ \t]+|: )",
     ),
     Wrapper("quoted", r"(?:[ \t]*(?:>|#+|\*|;|--?|`{1,3})[ \t]+|`{1,3}|\t[ \t]*|[ \t]{2,})"),
-    # What a comment says of other things need not have happened.
+    # Events in a comment need not have happened.
     Wrapper("quoted", r"[ \t]*//+[ \t]+", RECORD),
     Wrapper("kernel log", r"kernel: (?:\[ *(?P<monotonic_s>\d+\.\d{6})\] )?"),
     Wrapper("syslog", rf"{_HOST} (?P<ident>[^\s\[\]:|]+) ?\[(?P<log_pid>\d+)\]: "),
@@ -288,7 +288,7 @@ WRAPPERS = (
     Wrapper("kubetail", rf"\[{_POD}(?: {_ANY_CONTAINER})?\] (?:(?P<at>{_ISO}) )?", RECORD),
     Wrapper(
         "grep",
-        # Rotated files are of the same program.
+        # Rotated files belong to the same program.
         r"(?P<ident>[^\s:]*\.(?:log|txt|out|err))(?:[.-]\d+)?(?:\.gz)?:(?:\d+:)?",
         rf"(?:{RECORD}|{_ISO}|\d{{4}}/\d\d/\d\d )",
     ),

@@ -1,8 +1,8 @@
-"""What the frames around records mean: the prefix, identity and time of their lines.
+"""The meaning of the frames around records: prefix, identity and time of their lines.
 
-It is decided once for each frame, by removing the prefixes of some of its lines as of any other. A
-frame whose lines do not agree is not used: they are read like all others. So the result is the same
-as without the core, which finds the frames.
+It is decided once for each frame, by removing the prefixes of some of its lines. If the lines of a
+frame disagree, they are read like all other lines. So the result is the same as without the core,
+which finds the frames.
 """
 
 from __future__ import annotations
@@ -36,12 +36,12 @@ _QUARTER_US = 900_000_000
 
 _OWN = ("local_time", "resolution_s", "monotonic_s", "native")
 _SAME = tuple(name for name in METADATA if name not in _OWN)
-"""The metadata that all lines of a frame have in common."""
+"""The metadata shared by all lines of a frame."""
 
 _TEXTS = tuple(name for name in _SAME if METADATA[name] == pl.String)
 
 _NUMBERS = ("gc_num", "heap_end_mib", "procs")
-"""Columns by which a record is recognised."""
+"""Columns that identify a record."""
 
 
 def tally(framed: Framed) -> Tally:
@@ -54,19 +54,19 @@ def tally(framed: Framed) -> Tally:
 
 
 def agreeing(framed: Framed, stripped: Stripped, read: pl.DataFrame) -> pl.DataFrame:
-    """Returns `key` and the metadata of the keys whose lines agree.
+    """Returns `key` and the metadata of keys whose lines agree.
 
     Args:
         framed: the records.
         stripped: lines without their prefixes, the probes among them.
-        read: the cycles of the probes, read from what is left of them.
+        read: the cycles of the probes, read without their prefixes.
     """
     rows = framed.rows
     probes = rows.filter(pl.col("line_no").is_in(framed.probes))
     if not stripped.is_wrapped or stripped.has_pieces or read.is_empty():
         return probes.clear()
     cycles = pl.concat(frame[["line_no", *_NUMBERS]] for frame in framed.cycles)
-    # A line with several records has one that is in a frame with the others.
+    # In a line with several records, one is in a frame with the others.
     single = read.filter(pl.col("line_no").is_unique())[["line_no", *_NUMBERS]]
     same = cycles.join(single, on=["line_no", *_NUMBERS], how="semi", nulls_equal=True)
     known = probes.join(same[["line_no"]], on="line_no", how="semi").join(
@@ -105,7 +105,7 @@ def agreeing(framed: Framed, stripped: Stripped, read: pl.DataFrame) -> pl.DataF
     timeless = pl.col("local_time_nulls") == pl.col("probes")
     clockless = pl.col("monotonic_s_nulls") == pl.col("probes")
     times = [pl.col(f"time_{name}") for name in SLOTS]
-    # A time that is a multiple of a quarter of an hour apart has only another time zone.
+    # A time that differs by a multiple of a quarter of an hour only has another time zone.
     exact = [time % _QUARTER_US == 0 for time in times]
     slots_of_time = [
         *enumerate(exact),
@@ -130,7 +130,7 @@ def agreeing(framed: Framed, stripped: Stripped, read: pl.DataFrame) -> pl.DataF
     return known_keys.select(
         "key",
         "path",
-        # A text is a category once, not once for each line.
+        # A text becomes a category once, not once per line.
         *(pl.col(name).cast(pl.Categorical) if name in _TEXTS else name for name in _SAME),
         time_slot=pl.when(~timeless).then(slot),
         apart_us=pl.when(~timeless).then(apart_us),
@@ -172,7 +172,7 @@ def metadata(framed: Framed, known: pl.DataFrame) -> pl.DataFrame:
 def _of_slots(
     rows: pl.DataFrame, of_rows: Callable[[pl.Series], pl.Series], slots: pl.Series
 ) -> tuple[pl.Series, pl.Series]:
-    """Returns values of a slot of each row, and their units; null for a key without one."""
+    """Returns the slot values of each row, and their units; null for a key without the slot."""
     used = slots.unique().to_list()
     if len(used) == 1:
         if used[0] is None:
@@ -190,7 +190,7 @@ def _of_slots(
 
 @frozen
 class Meaning:
-    """What the frames of a chunk mean, for chunks with the same ones and no other lines.
+    """The meaning of a chunk's frames, for chunks with the same frames and no other lines.
 
     Attributes:
         known: what `agreeing` returns.
@@ -208,13 +208,13 @@ class Meaning:
 _MOST_MEANINGS = 64
 _meanings: dict[frozenset[bytes], Meaning] = {}
 DECIDING = Lock()
-"""Held while it is decided what frames mean, so that threads do not decide the same twice."""
+"""Held while deciding what frames mean, so that threads do not decide the same twice."""
 
 
 def recalled(framed: Framed) -> tuple[Stripped, pl.DataFrame] | None:
-    """Returns what an earlier chunk has shown of the same frames, or None.
+    """Returns what an earlier chunk showed about the same frames, or None.
 
-    The first part has no lines, but the number of prefixes; the second is what `agreeing` returns.
+    The first part has the number of prefixes but no lines; the second is the result of `agreeing`.
     """
     meaning = _meanings.get(frozenset(key.text for key in framed.keys))
     if meaning is None:
@@ -228,7 +228,7 @@ def recalled(framed: Framed) -> tuple[Stripped, pl.DataFrame] | None:
 
 
 def remember(framed: Framed, known: pl.DataFrame, tally: Tally, depth: int) -> None:
-    """Keeps what the frames of a chunk mean, if that does not depend on what changes in them."""
+    """Stores what a chunk's frames mean, if that does not depend on their changing text."""
     if not known["is_sure"].all():
         return
     if any(MESSAGE_NAMES & tally.names(key.some[0]) for key in framed.keys):
@@ -243,7 +243,7 @@ def remember(framed: Framed, known: pl.DataFrame, tally: Tally, depth: int) -> N
 
 
 _ENOUGH_PROBES = 5
-"""Lines that show that what changes in a frame is no part of an identity."""
+"""Lines that prove that a frame's changing text is not part of an identity."""
 
 _NO_LINES = completed(pl.DataFrame(schema={"line_no": pl.UInt32(), "text": pl.String()})).drop(
     "tag"
@@ -258,6 +258,6 @@ def _apart(value: pl.Expr, slot: str) -> pl.Expr:
 
 
 def _constant() -> pl.Expr:
-    """Returns the differences that are the same on all lines of a key; others are null."""
+    """Returns the differences that are equal on all lines of a key; others are null."""
     every = pl.exclude("key")
     return pl.when((every.n_unique() == 1) & (every.null_count() == 0)).then(every.first())

@@ -28,7 +28,7 @@ def export(data: bytes) -> Iterator[NumberedLine]:
     while at < len(data):
         end = data.find(b"\n", at)
         end = len(data) if end < 0 else end
-        # A value with a control character has a length, so this is of a copy with other line ends.
+        # A value with a control character has a length, so this is a copy with other line ends.
         line = data[at:end].removesuffix(b"\r")
         step = end + 1
         if not line:
@@ -38,7 +38,7 @@ def export(data: bytes) -> Iterator[NumberedLine]:
         elif b"=" in line:
             key, _, value = line.partition(b"=")
             if key == _FIRST and record:
-                # Without the empty lines, as `grep .` leaves it.
+                # Without empty lines, as after `grep .`.
                 yield begins, json.dumps(record)
                 record, begins = {}, line_no
             record[key.decode(errors="replace")] = value.decode(errors="replace")

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 SAMPLE_LINES = 32
 
 DOCKER_BYTES = 16 << 10
-"""The longest piece of a line in a file of Docker."""
+"""Bytes of the longest piece of a line in a Docker file."""
 
 JSON_LINE = r"^(?:data: |\x1e)?\s*\{.*\}[,\s]*$"
 
@@ -64,15 +64,14 @@ MESSAGE_FIELD = rf'"(?:{"|".join(sorted(_NAMES))})":'
 """Every record with a message matches, if `json.dumps` has written it."""
 
 _WITHIN = ("_source", "result", "data", "attributes", "content", "body", "event", "object")
-"""Members that log services put an entry into: search indexes, Splunk, SigNoz, Datadog, Quickwit,
-watches of Kubernetes.
-"""
+"""Members in which log services put an entry: search indexes, Splunk, SigNoz, Datadog, Quickwit,
+watches of Kubernetes."""
 
 _TEXTS = tuple(name for name in _MESSAGES if "/" not in name)
 _HIT = (
     rf'"(?:{"|".join(_WITHIN)})"\s*:\s*\{{[^{{}}]*"(?:{"|".join(_TEXTS)})"\s*:'
     r'|"_source"\s*:\s*\{'
-    # What a watch of the Kubernetes API or an event router reports
+    # Reports of a Kubernetes watch or an event router
     r'|"(?:event|object)"\s*:\s*\{\s*"(?:kind|apiVersion|metadata)"'
 )
 _ODD = rf'"(?:{"|".join((*_TEXTS, "host"))})"\s*:\s*[\[{{]'
@@ -113,9 +112,8 @@ _MEMSTATS_WORDS = ["alloc", "heap", "/memory/", "nextgc", "next_gc", "numgc", "n
 """Every match of `_MEMSTATS` has one of these; most lines of a log have none."""
 _CYCLE = r"gc \d+ @"
 _CYCLE_FIELD = r'"([^"\\]*gc \d+ @(?:[^"\\]|\\u003[eE])*)'
-"""A field whose value has a cycle: programs log what a child printed next to their own message,
-and collectors keep the original of a line they have read.
-"""
+"""A field whose value has a cycle: programs log a child's output next to their own message, and
+collectors keep the original line."""
 _WHICH_CYCLE = r"gc \d+ @[0-9.]+"
 
 _KIND = (
@@ -141,7 +139,7 @@ def decode(lines: pl.DataFrame, tally: Tally) -> tuple[pl.DataFrame, pl.DataFram
     if not known and not (given and texts.str.contains(_CYCLE).any()):
         return completed(lines.clear()), lines
     table = lines.select("line_no", whole="text").hstack(fields)
-    # If the fields of an entry are MemStats, the whole entry is taken as the message.
+    # If the fields of an entry are MemStats, the whole entry is the message.
     holds = texts.str.contains_any(_MEMSTATS_WORDS, ascii_case_insensitive=True)
     own = (
         pl.when(pl.col("whole").str.contains(_MEMSTATS)).then("whole") if holds.any() else None
@@ -182,9 +180,9 @@ def decode(lines: pl.DataFrame, tally: Tally) -> tuple[pl.DataFrame, pl.DataFram
 
 
 def _with_other_cycles(table: pl.DataFrame) -> pl.DataFrame:
-    """Replaces a message without a cycle by another field of the entry that has one.
+    """Replaces a message without a cycle by another field of the entry with one.
 
-    If other fields have several cycles, all of the entry is the message.
+    If other fields have several cycles, the whole entry is the message.
     """
     text, whole = pl.col("text"), pl.col("whole")
     elsewhere = ~text.str.contains(_CYCLE).fill_null(value=False) & whole.str.contains(_CYCLE)
@@ -221,7 +219,7 @@ def source(hit: dict[str, Any]) -> dict[str, object]:
         inside = (hit[name] for name in _WITHIN if isinstance(hit.get(name), dict))
         entry = {**hit, **next(inside, {})}
         if isinstance(fields := hit.get("fields"), dict):
-            # Elasticsearch returns fields as lists of values, and Kibana asks for nothing else.
+            # Elasticsearch returns fields as lists of values, and Kibana requests only these.
             lists = {name: value for name, value in fields.items() if isinstance(value, list)}
             entry |= {name: value[0] for name, value in lists.items() if len(value) == 1}
     return entry
@@ -293,13 +291,13 @@ def _types(names: Iterable[str], values: list[dict[str, object]]) -> dict[str, p
         elif outer in given and not member:
             types[outer] = pl.String()
     for outer, inside in members.items():
-        # Without any known member it is still an object, for Polars to refuse other values.
+        # Even without known members it stays an object, so that Polars refuses other values.
         types[outer] = pl.Struct(_types(inside, objects[outer]) or {_UNKNOWN: pl.String()})
     return types
 
 
 def _members(types: Mapping[str, Any], within: str = "") -> Iterator[pl.Expr]:
-    """Yields the texts in columns of these types, under names such as `a/b` for the inner ones."""
+    """Yields the texts in columns of these types; inner ones have names such as `a/b`."""
     for name, dtype in types.items():
         path = f"{within}{name}"
         if isinstance(dtype, pl.Struct):

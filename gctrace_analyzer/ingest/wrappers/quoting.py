@@ -1,4 +1,4 @@
-"""The marks with which all lines of a text begin: of a quotation, or of a comment."""
+"""The marks at the beginning of all lines of a quotation or a comment."""
 
 from __future__ import annotations
 
@@ -7,24 +7,24 @@ from itertools import takewhile
 
 _BLANK = "> \t"
 _QUOTED_BY, COMMENTED_BY = re.compile(r"[ \t>]+"), re.compile(r"(?:[ \t]|//|# )+")
-"""What all lines of a quoted text, and of one in a comment, may begin with."""
+"""Possible marks of all lines of a quoted text, and of a commented one."""
 
 
 def quoting(text: str) -> re.Pattern[bytes] | None:
-    """Returns what matches the marks of a text that is quoted nearly all, or the blanks of it."""
+    """Returns a pattern for the marks of a text quoted nearly throughout, or for its blanks."""
     written = [line for line in text.split("\n") if line.strip()]
     quoted = [line for line in written if line.lstrip().startswith(">")]
     mostly = 3 * len(quoted) > 2 * len(written)
     if not (margin := margin_of("\n".join(quoted) if mostly else text, _QUOTED_BY)):
         return None
     begin, blank = map(re.escape, (margin, margin.rstrip()))
-    # Some programs that quote wrap each line, and end it with the mark of the next.
+    # Some programs wrap quoted lines, and end each with the mark of the next.
     end = "|> $" if ">" in margin else ""
     return re.compile(f"(?m)^(?:{begin}|{blank}$){end}".encode())
 
 
 def margin_of(text: str, marks: re.Pattern[str]) -> str:
-    """Returns the marks with which all lines of a text begin."""
+    """Returns the marks at the beginning of all lines of a text."""
     written = [line for line in text.split("\n") if line.strip(_BLANK)]
     if not written:
         return ""

@@ -34,7 +34,7 @@ _NAMES = {
     column: "|".join(map(re.escape, identity_names.LABELS[column]))
     for column in ("host", "pod", "container", "namespace", "stream", "unit")
 }
-"""The names of labels and fields that are an identity; a service may be that of a peer."""
+"""Names of labels and fields that identify a process; a service may belong to a peer."""
 
 
 class Stripped(NamedTuple):
@@ -43,11 +43,11 @@ class Stripped(NamedTuple):
     Attributes:
         lines: `line_no text`, and if there were any prefixes the columns of `METADATA` and
             `path`, the names of the wrappers.
-        wrappers: how many lines had each wrapper.
+        wrappers: number of lines by wrapper.
         depth: how many wrappers were nested at most.
         has_pieces: whether pieces of long lines were rejoined.
-        messages: those of the lines that other readers may understand, if that is known; no line
-            is then of no use to anybody.
+        messages: the lines that other readers may understand, if known; all other lines are then
+            cycles.
     """
 
     lines: pl.DataFrame
@@ -87,10 +87,7 @@ def strip_prefixes(lines: pl.DataFrame, tally: Tally | None = None) -> Stripped:
 
 
 def unwrapped(text: str) -> str | None:
-    """Returns a text without what precedes its lines, but with their indentation; None if nothing.
-
-    That is comment marks, or one log prefix.
-    """
+    """Returns a text without its comment marks or one log prefix, indented; None if unchanged."""
     lines = text.split("\n")
     if margin := margin_of(text, COMMENTED_BY):
         return "\n".join(line[len(margin) :] for line in lines)
@@ -106,7 +103,7 @@ def unwrapped(text: str) -> str | None:
 
 
 _NEARLY_ALL = 0.9
-"""Share of the lines that have a prefix where it is one of the whole text."""
+"""Share of the lines that have a prefix if the whole text has it."""
 
 
 def by_depth(lines: pl.DataFrame, depth: int) -> pl.DataFrame:
@@ -159,7 +156,8 @@ def _wrappers_of(sample: list[str]) -> list[Wrapper]:
     """Returns the wrappers that occur in a sample of lines."""
     records = sum(_ANY_RECORD.search(text) is not None for text in sample)
     wrappers = []
-    # No format fits a record itself, and to compile all of them takes longer than a short log.
+    # No format fits a record itself, and compiling all of them takes longer than reading a short
+    # log.
     sample = [text for text in sample if not _ANY_RECORD.match(text)]
     for wrapper in WRAPPERS:
         if not sample:
@@ -195,7 +193,7 @@ def _cut(lines: pl.DataFrame, wrapper: Wrapper) -> pl.DataFrame:
 
 
 def _named(texts: pl.Series, pattern: str) -> pl.DataFrame:
-    """Returns the identity columns in Loki's labels or in the fields of logfmt."""
+    """Returns the identity columns from Loki's labels or logfmt fields."""
     return pl.DataFrame(
         {
             column: texts.str.extract(pattern.format(names))

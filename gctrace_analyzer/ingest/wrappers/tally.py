@@ -1,4 +1,4 @@
-"""Counts the lines that have a log prefix, and chooses a sample of lines."""
+"""Counts the lines with a log prefix, and chooses a sample of lines."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ SAMPLE_CHARS = 512
 
 
 class Tally:
-    """How many lines have each log prefix.
+    """The number of lines with each log prefix.
 
-    Some lines may stand for others that are not there, because the same text surrounds a record.
+    A line may represent others that are missing, because the same text surrounds their records.
 
     Args:
-        weights: of such lines: how many they stand for, themselves among them.
-        all_lines: `line_no` of all these, and `probe`, the line that stands for each.
+        weights: for each such line, the number of lines it represents, including itself.
+        all_lines: `line_no` of all these lines, and `probe`, the line that represents each.
     """
 
     def __init__(
@@ -36,11 +36,11 @@ class Tally:
             self._lines.setdefault(name, set()).update(self._standing_for_others(lines))
 
     def names(self, line_no: int) -> set[str]:
-        """Returns the prefixes of a line that stands for others."""
+        """Returns the prefixes of a line that represents others."""
         return {name for name, lines in self._lines.items() if line_no in lines}
 
     def size(self, lines: pl.DataFrame) -> int:
-        """Returns how many lines these are, with those that they stand for."""
+        """Returns the number of lines, including those that they represent."""
         if not self._weights:
             return len(lines)
         probes = self._standing_for_others(lines)
@@ -52,7 +52,7 @@ class Tally:
         return lines["line_no"].filter(is_known).to_list()
 
     def sample(self, lines: pl.DataFrame) -> list[str]:
-        """Returns evenly spaced lines and the last ones, long ones cut."""
+        """Returns evenly spaced lines and the last ones; long lines are truncated."""
         texts, rows = lines["text"], pl.int_range(len(lines), eager=True).alias("row")
         if self._all_lines is not None:
             own = lines.select(pl.col("line_no").cast(pl.Int64)).with_columns(rows)

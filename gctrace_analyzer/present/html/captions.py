@@ -1,4 +1,4 @@
-"""What each chart shows, in a sentence: next to it, and for screen readers."""
+"""A sentence about what each chart shows: next to it, and for screen readers."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 _OVER_TIME = ("timeline-", "frequency-interval", "goal-gogc")
-"""Charts of the processes that are drawn. The others are about all processes."""
+"""Charts of the drawn processes. All other charts cover all processes."""
 
 
 _OF_SAMPLES = " of single samples, while lines show the mean of both ends of an interval"
@@ -32,7 +32,7 @@ _OF_SAMPLES = " of single samples, while lines show the mean of both ends of an 
 def statements(report: Report, drawn: Collection[int]) -> dict[str, str]:
     """Returns the main statement of each chart by its id.
 
-    The statements are about all processes; where only some of them are `drawn`, they say so.
+    The statements cover all processes; if only some of them are `drawn`, they say so.
     """
     said = {**dict(_statements(report)), **dict(_mmu(report, drawn))}
     several = report.analysis.tables["processes"]["process"].n_unique()
@@ -105,7 +105,7 @@ def _growth(report: Report) -> str:
 
 
 def _mmu(report: Report, drawn: Collection[int]) -> Iterator[tuple[str, str]]:
-    """Yields what the curve shows, which is that of the last process drawn."""
+    """Yields what the curve shows, for the last process drawn."""
     rows = report.analysis.mmu_of([*drawn][-1] if drawn else None)
     if len(rows):
         middle = rows.row(len(rows) // 2, named=True)

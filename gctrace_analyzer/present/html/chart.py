@@ -27,7 +27,7 @@ WIDTH, HEIGHT = 1000, 100
 _DIGITS = 5
 _MARGIN = 0.02
 _FEW = 40
-"""Points. So few of a line over time are drawn as dots, too."""
+"""Points. A line over time with this few also shows dots."""
 
 _DOT = 5
 
@@ -56,7 +56,7 @@ class Label:
 
 @frozen
 class Chart:
-    """What the template writes, and in `values` what the script needs."""
+    """The values for the template, and for the script in `values`."""
 
     id: str
     title: str
@@ -72,12 +72,12 @@ class Chart:
     x_title: str
     values: dict[str, object]
     process: int | None = None
-    """Of a page with a switch: the process that it is of."""
+    """The process of the chart, on a page with a switch between processes."""
     is_away: bool = False
 
     @property
     def rows_above(self) -> float:
-        """Rows of names of bands and moments, which are above the data."""
+        """Rows of names of bands and moments above the data."""
         kinds = ("band", "moment")
         return max(
             (1 + label.top for label in self.labels if label.kind.startswith(kinds)), default=0
@@ -144,7 +144,7 @@ def _chart(figure: Figure, panel: Panel, name: str, statement: str, *, linked: b
 
 
 def _statement(statement: str, panel: Panel) -> str:
-    """Returns the statement of a chart, and what its vertical axis leaves out."""
+    """Returns the statement of a chart, and what its vertical axis omits."""
     cut = " The axis does not start at 0." if panel.span.is_cut else ""
     above = f" Above the axis: {'; '.join(panel.above)}." if panel.above else ""
     return f"{statement}{cut}{above}".strip()
@@ -204,7 +204,7 @@ def _paths(mark: Mark, frame: pl.DataFrame, panel: Panel, x: Place, y: Place) ->
         ),
         run=pl.col("y").is_null().cum_sum(),
     )
-    # A step lasts to the next interval, also if that has no value.
+    # A step lasts to the next interval, even if that has no value.
     placed = placed.with_columns(until=pl.col("x").shift(-1).fill_null(pl.col("x")))
     placed = placed.drop_nulls("y")
     if mark.kind == "points":
@@ -218,7 +218,7 @@ def _paths(mark: Mark, frame: pl.DataFrame, panel: Panel, x: Place, y: Place) ->
         bottom = placed.with_columns(low=pl.lit(float(HEIGHT)))
         yield Path(_area(bottom, "y", "low", mark), "fill", mark.look)
     lines = _joined(placed, _point("y", mark))
-    alone = "" if len(lines) < 2 else "h2"  # a value between two gaps would not be seen
+    alone = "" if len(lines) < 2 else "h2"  # A value between two gaps would be invisible.
     d = "".join(f"M{line}{'' if set(line) & set('LH') else alone}" for line in lines)
     yield Path(d, "line", mark.look)
     if (
@@ -226,7 +226,7 @@ def _paths(mark: Mark, frame: pl.DataFrame, panel: Panel, x: Place, y: Place) ->
         and mark.kind == "line"
         and all(mark.y.count() <= _FEW for mark in panel.marks if mark.kind == "line")
     ):
-        # A line alone does not show what was measured; of one point it shows nothing.
+        # A line alone does not show what was measured; with one point it shows nothing.
         yield Path(_dots(placed), "points", mark.look, _DOT)
 
 
@@ -241,7 +241,7 @@ def _dots(placed: pl.DataFrame) -> str:
 
 
 def _expression(name: str, place: Place, *, is_log: bool) -> pl.Expr:
-    """Returns the scale as an expression on a column."""
+    """Returns the scale as an expression over a column."""
     if is_log:
         # Two positions give the scale, which is a straight line over the logarithm.
         begin, slope = place(1.0), place(10.0) - place(1.0)
@@ -257,7 +257,7 @@ def _point(column: str, mark: Mark | None) -> pl.Expr:
 
 
 def _area(placed: pl.DataFrame, upper: str, lower: str, mark: Mark | None = None) -> str:
-    """Returns the area between two columns; with a mark of steps, its upper edge has them."""
+    """Returns the area between two columns; for steps, with a stepped upper edge."""
     forth = _joined(placed, _point(upper, mark))
     back = _joined(placed, pl.format("{} {}", "x", lower).reverse())
     return "".join(f"M{one}L{other}Z" for one, other in zip(forth, back, strict=True))

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 BINS = 500
 _MOST_RUNS = 3
-"""How many runs of each side are drawn; more would hide each other."""
+"""Runs of each side that are drawn; more would hide each other."""
 
 
 def dumps(pairs: Sequence[Pair], theme: Theme = "auto") -> str:
@@ -48,7 +48,7 @@ def dumps(pairs: Sequence[Pair], theme: Theme = "auto") -> str:
 
 
 def _shown(pairs: Sequence[Pair]) -> dict[str, object]:
-    """Returns what is compared, and its tables."""
+    """Returns the title of the comparison, and its tables."""
     if len(pairs) == 1:
         (pair,) = pairs
         whole = changes.figures(pair)

@@ -1,4 +1,4 @@
-"""The table of cycles to search and sort, and the figures of a range of them."""
+"""The searchable and sortable table of cycles, and the figures of a range of them."""
 
 from __future__ import annotations
 
@@ -23,15 +23,15 @@ MOST_ROWS = 50_000
 """The most cycles that a page holds: 50,000 take about 2 MB."""
 
 _EXACT = 5_000
-"""From more cycles than this, the figures of a range are added up from windows."""
+"""With more cycles than this, the figures of a range are summed over windows."""
 
 _WINDOWS = 2_000
 _DIGITS, _SUM_DIGITS = 3, 6
-"""Of a value in a table, and of one that is added up with others: the errors would add up, too."""
+"""Significant digits of a value in a table, and of one to be summed, whose errors add up."""
 
 
 class RecordColumn(NamedTuple):
-    """A column: its title, how its values are written, and these."""
+    """A column: its title, the format of its values, and the values."""
 
     head: str
     kind: str
@@ -40,16 +40,16 @@ class RecordColumn(NamedTuple):
 
 @frozen
 class Records:
-    """The table of cycles or intervals, as the script takes it.
+    """The table of cycles or intervals, in the form that the script takes.
 
     Attributes:
-        noun: what a row is of.
+        noun: the name for a row.
         total: the number of all rows.
-        of_processes: how to read the times of processes that are not drawn.
-        columns: the columns, which have the rows with the longest pauses.
-        length: how long each row is, in seconds.
+        of_processes: a note on the times of processes that are not drawn.
+        columns: the columns, with the rows of the longest pauses.
+        length: the duration of each row in seconds.
         off: 1 for rows whose time has no place on the axis; empty if there are none.
-        single: what charts draw of single rows, close up.
+        single: the values of single rows that charts draw close up.
         files: the names of the inputs.
         file: the input of each row, if there are several.
         sort: the column that sorts the rows at first.
@@ -67,7 +67,7 @@ class Records:
     sort: int
 
     def values(self) -> dict[str, object]:
-        """Returns what the script takes."""
+        """Returns the values for the script."""
         fields = {name: getattr(self, name) for name in self.__dataclass_fields__}
         return {**fields, "columns": [column._asdict() for column in self.columns]}
 
@@ -131,13 +131,13 @@ _SINGLE = {
     "interval": "interval_s",
     "effective GOGC": "drawn_gogc",
 }
-"""The column of each series over time: close up, the page draws single cycles instead of bins."""
+"""The column for each series over time: close up, the page draws single cycles, not bins."""
 
 
 def _single(frame: pl.DataFrame, axis: Axis, shown: list[RecordColumn]) -> dict[str, object]:
     """Returns the values of each series, by its name; empty if every chart has all cycles.
 
-    A number is that of a column of the table; `drawn` has 0 for rows that are not in the charts.
+    A number refers to a column of the table; `drawn` has 0 for rows that are not in the charts.
     """
     if axis.by_dumps or len(axis.cycles) <= axis.bins:
         return {}
@@ -169,7 +169,7 @@ def _short(name: str) -> str:
 def _off_axis(frame: pl.DataFrame, axis: Axis) -> list[int]:
     """Returns 1 for each row whose time counts from the start of a process that is not drawn.
 
-    The list is empty if there is none: on one clock, every row has its place.
+    The list is empty if there are none: on one clock, every row has its place.
     """
     if axis.is_time:
         return []
@@ -187,7 +187,7 @@ def _note_on_processes(frame: pl.DataFrame, axis: Axis) -> str:
 
 
 def _says_something(values: pl.Series) -> bool:
-    """Returns False for forced cycles where none is: an empty column that takes room."""
+    """Returns False for a column about forced cycles without any: it would only take room."""
     return values.name not in ("forced", "forced_cycles") or bool(values.cast(pl.Int64).sum())
 
 
@@ -228,7 +228,7 @@ _INTERVALS = [
 
 
 def figures(report: Report, axis: Axis) -> Mapping[str, Any]:
-    """Returns what the figures of a chosen range are added up from: cycles or windows."""
+    """Returns the values to sum for the figures of a chosen range: cycles or windows."""
     if axis.by_dumps or len(axis.cycles) <= _EXACT:
         rows = axis.cycles.with_columns(t=_position(axis), length="elapsed_s")
     else:
@@ -245,7 +245,7 @@ def figures(report: Report, axis: Axis) -> Mapping[str, Any]:
         "t": "t",
         "length": "length",
         "cycles": "cycles",
-        # Added up, they are the key figures of the page.
+        # The sums are the key figures of the page.
         "cpu": "spent_share",
         "pause": "pause_max_ms",
         "live": "heap_live_mib",
@@ -254,7 +254,7 @@ def figures(report: Report, axis: Axis) -> Mapping[str, Any]:
     several = report.analysis.tables["processes"]["process"].n_unique() > len(axis.processes)
     s = report.analysis.summary
     return {
-        # Of the whole run they are known better than from the ends of intervals.
+        # For the whole run they are known better than from the ends of intervals.
         "mostLive": None if several else s.live_heap_max_mib,
         "gcCpu": None if several or s.gc_cpu_range is None else gc_cpu(s),
         "of": f"Process {axis.processes[0]}" if several and axis.processes else "Whole run",
@@ -303,7 +303,7 @@ def first_page(
     if not columns:
         return
     order = largest(columns[table.sort].values, rows).to_list()
-    # Single values of a column are slow to come by.
+    # Reading single values of a column is slow.
     chosen = [column.values[order].to_list() for column in columns]
     for at, row in zip(order, zip(*chosen, strict=True), strict=True):
         yield tuple(

@@ -1,4 +1,4 @@
-"""What every page embeds: style, script, values, and its content security policy."""
+"""The parts embedded in every page: style, script, values, content security policy."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ def embedded(
 ) -> dict[str, object]:
     """Returns the values for `page.html.j2`.
 
-    Each of `processes`, of which the first is shown first, has its number and name, `zero`, the
-    start of its wall-clock time axis, and `figures`, what those of a range are added up from.
+    Each of `processes` has its number and name, `zero` (the start of its wall-clock time axis), and
+    `figures` (the values to sum for a range). The first process is shown first.
     """
     code = _asset("report.js")
     return {
@@ -99,7 +99,7 @@ _FINITE = (
     .fill_null("null")
     .str.join(",")
 )
-"""A column as one text, and one of floats, in which only finite numbers are."""
+"""A column in text form, and one of floats with only finite numbers."""
 
 
 _COMPRESSED_AT_ONCE = 1 << 17
@@ -109,7 +109,7 @@ def _packed(values: dict[str, object]) -> Markup:
     """Returns the values as JSON, compressed, in characters that cannot end the element."""
     # Level 6 takes six times as long, for a page that is 10 % smaller.
     compressor = zlib.compressobj(2)
-    # What is written is compressed while Polars writes what follows.
+    # Written text is compressed while Polars writes the rest.
     with ThreadPoolExecutor(1) as pool:
         parts = [pool.submit(compressor.compress, part) for part in _blocks(_json(values))]
         packed = b"".join(part.result() for part in parts) + compressor.flush()
@@ -130,7 +130,7 @@ def _blocks(texts: Iterable[str]) -> Iterator[bytes]:
 
 
 def _json(value: Any) -> Iterator[str]:
-    """Yields a value as JSON; a column becomes an array, in which only finite numbers are."""
+    """Yields a value as JSON; a column becomes an array with only finite numbers."""
     if isinstance(value, dict):
         for number, (key, item) in enumerate(value.items()):
             yield f"{',' if number else '{'}{_dumps(key)}:"

@@ -21,14 +21,14 @@ if TYPE_CHECKING:
     """The address of the report of a process, by file and number of the process."""
 
 MOST_ON_PAGE = 1_000
-"""Rows of each table on the page; its filter finds what is not among the first ones shown."""
+"""Rows of each table on the page; its filter searches all of them."""
 
 _MOST_BARS = 10
 
 
 @frozen
 class Bar:
-    """A service as a bar: its width in percent, and the text next to it."""
+    """A service as a bar: its width in per cent, and the text next to it."""
 
     name: str
     width: str
@@ -48,8 +48,8 @@ def dumps(
     """Returns the summary as an HTML document.
 
     Args:
-        answers: what to show.
-        most: how many rows of a table are shown at first.
+        answers: the answers to show.
+        most: the number of rows of a table shown at first.
         links: the reports that rows link to.
         theme: the colours that the page opens with.
     """
@@ -79,7 +79,7 @@ def dumps(
 
 
 class _Linked:
-    """Finds the report of a row: that of its process, or of the only process of its service."""
+    """Finds the report for a row: of its process, or of its service's only process."""
 
     def __init__(self, answers: Answers, links: Links) -> None:
         self.links = links
@@ -112,7 +112,7 @@ def _bars(answers: Answers, linked: _Linked) -> Iterator[Bar]:
 
 
 def _said(row: Mapping[str, Any]) -> Iterator[str]:
-    """Yields what a bar says when a pointer is on it."""
+    """Yields the text shown when a pointer is on a bar."""
     yield f"{row['service']}: {fleet_tables.cores(row['gc_cores'])} cores spent on GC"
     yield f"{share(row['gc_cpu_share'])} of its CPU"
     yield f"live heap {mib(row['live_heap_p50_mib'])}"

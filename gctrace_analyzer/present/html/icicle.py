@@ -1,7 +1,7 @@
-"""Flame graphs of the page: the calls of a profile as frames in each other, callers on top.
+"""Flame graphs of the page: the calls of a profile as nested frames, callers on top.
 
-The frames are boxes of the layout, each as wide as its share of the one around it. Without a script
-they are shown as they are; the script of the page adds zoom, search and keys.
+The frames are boxes of the layout, each as wide as its share of the surrounding box. They work
+without a script; the page's script adds zoom, search and keys.
 """
 
 from __future__ import annotations
@@ -32,12 +32,12 @@ _TITLES = {
 }
 
 _WIDTH = 100_000
-"""The width of all frames together, in parts: whole numbers, as a share below 1 would not grow."""
+"""Width of all frames together: a whole number, because shares below 1 would not grow."""
 
 
 @frozen
 class Icicle:
-    """A flame graph: what it is of, how much that is, and its frames."""
+    """A flame graph: its subject, the total, and its frames."""
 
     id: str
     tab: str
@@ -62,10 +62,10 @@ def icicles(report: Report) -> Iterator[Icicle]:
 
 
 def _frames(tree: pl.DataFrame, costs: Costs | None) -> Markup:
-    """Returns the frames of a tree, each with those of the functions that it calls."""
+    """Returns the frames of a tree, each with the frames of its callees."""
     inside: dict[int | None, list[str]] = {None: []}
     filled: dict[int | None, float] = {None: 0.0}
-    # From the last one back: a function comes after its caller, and the larger ones first.
+    # From the last row back: a function comes after its caller, and larger ones come first.
     for row in reversed(tree.to_dicts()):
         frame = _frame(row, inside.get(row["node"], []), filled.get(row["node"], 0.0), costs)
         inside.setdefault(row["parent"], []).insert(0, frame)
@@ -94,7 +94,7 @@ def _frame(row: Row, called: list[str], filled: float, costs: Costs | None) -> s
 
 
 def _rest(of_all: float) -> str:
-    """Returns the room of what a function allocates itself, and of frames that are left out."""
+    """Returns the room for a function's own allocation, and for frames that are left out."""
     parts = _parts(of_all)
     return f'<i style="flex:{parts}"></i>' if parts > 0 else ""
 

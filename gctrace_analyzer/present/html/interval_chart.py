@@ -19,14 +19,14 @@ if TYPE_CHECKING:
 Kind: TypeAlias = Literal["better", "worse", "same", "untested"]
 
 _STEPS = (-95, -90, -80, -50, -25, -10, -5, -2, 2, 5, 10, 25, 50, 100, 300, 900, 1900)
-"""Percent: where the axis of changes may have a tick."""
+"""Per cent values at which the axis of changes may have a tick."""
 
 _WIDEST = math.log(20.0)
 """A change beyond this factor is drawn at the edge; its row has the number."""
 
 _NARROWEST = math.log(1.05)
 _LETTER, _BETWEEN = 2.1, 2.0
-"""Percent of the width of a phone: a letter of a tick, and the room between two ticks."""
+"""Per cent of the width of a phone: a letter of a tick, and the gap between two ticks."""
 
 WORDS: dict[str, str] = {
     "better": "better",
@@ -34,7 +34,7 @@ WORDS: dict[str, str] = {
     "same": "not significant",
     "untested": "no verdict",
 }
-"""What each marker means, in the order of the legend."""
+"""The meaning of each marker, in the order of the legend."""
 _KINDS: dict[str, Kind] = {"better": "better", "worse": "worse", "~": "same"}
 
 
@@ -52,7 +52,7 @@ class Point:
 
 @frozen
 class IntervalChart:
-    """A plot: `zero` is where nothing changes."""
+    """A plot; `zero` is the position of no change."""
 
     title: str
     statement: str
@@ -113,14 +113,14 @@ def _measured(pair: Pair) -> list[str]:
 def _of_rows(title: str, baseline: str, several: Sequence[tuple[str, Change]]) -> IntervalChart:
     """Returns a plot of changes relative to the value of the baseline.
 
-    The axis shows factors, so that half and twice are equally far from no change.
+    The axis shows factors, so half and twice are equally far from no change.
     """
     known = [
         (label, change, part)
         for label, change in several
         if (part := change.relative) is not None
     ]
-    # The table has those without an interval, too.
+    # Rows without an interval are only in the table.
     known = [row for row in known if row[1].ends is not None] or known
     ends = [
         _factor(share) for _, change, part in known for share in (part, *(change.ends or ()))
@@ -156,12 +156,12 @@ def _factor(part: float) -> float:
 
 
 def _scale(low: float, high: float) -> Callable[[float], float]:
-    """Returns a function from values to percent of the width, which stays in the plot."""
+    """Returns a function from values to per cent of the width, clamped to the plot."""
     return lambda value: min(max(100 * (value - low) / (high - low), 0.0), 100.0)
 
 
 def _apart(several: Sequence[tuple[float, str]], zero: float) -> list[tuple[float, str]]:
-    """Returns the tick at 0 and those of the others that have room, from the inside out."""
+    """Returns the tick at 0 and all others with room, from the inside out."""
     chosen = [(zero, "0 %")]
     for at, text in sorted(several, key=lambda tick: -abs(tick[0] - zero)):
         half = _LETTER * len(text) / 2

@@ -1,4 +1,4 @@
-"""How the figures of a report are computed, in sentences."""
+"""How a report computes its figures, in sentences."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ _FIGURES = {
     "heap goal": "heap_goal_p50_mib",
     "effective GOGC": "effective_gogc_p50",
 }
-"""Words with the figure of the summary that the page has them with."""
+"""Words, with the summary figure that the page shows for each."""
 
 
 def methodology(report: Report) -> list[tuple[str, str]]:
-    """Returns each kind of figure with the way it is computed."""
+    """Returns each kind of figure with its method."""
     return list(_sentences(report))
 
 
@@ -103,7 +103,7 @@ def _sentences(report: Report) -> Iterator[tuple[str, str]]:
 
 
 def _words(report: Report) -> Iterator[str]:
-    """Yields the words that the page has, but does not explain otherwise."""
+    """Yields the words on the page that it does not explain otherwise."""
     s = report.analysis.summary
     if s.cycles and not report.analysis.by_dumps:
         yield from (word for word, figure in _FIGURES.items() if getattr(s, figure) is not None)

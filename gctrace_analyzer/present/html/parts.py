@@ -1,4 +1,4 @@
-"""What HTML pages and notebook cells share: templates, code in sentences, and small trend lines."""
+"""Shared by HTML pages and notebook cells: templates, code in sentences, small trend lines."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 _LONGEST_TEXT = 1_000
-"""Characters. What is longer is the path of a drawing."""
+"""Characters. A longer text is the path of a drawing."""
 
 
 class _Compiled(FileSystemBytecodeCache):
@@ -68,7 +68,7 @@ def environment() -> Environment:
 
 
 def _unbroken(value: object) -> object:
-    """Returns a text without breaks in figures; what is escaped stays, to be copied."""
+    """Returns a text without line breaks in figures; escaped code stays unchanged for copying."""
     short = type(value) is str and len(value) < _LONGEST_TEXT
     return _RANGE.sub(_JOINED, unbroken(str(value))) if short else value
 
@@ -77,7 +77,7 @@ _RANGE, _JOINED = re.compile(r"(?<=\d)\N{EN DASH}(?=\d)"), "\N{EN DASH}\N{WORD J
 
 
 def code(text: str) -> Markup:
-    """Returns the text escaped, with what stands in backticks as code.
+    """Returns the escaped text, with text in backticks as code.
 
     >>> code("run `go tool pprof <x>`")
     Markup('run <code>go tool pprof &lt;x&gt;</code>')
@@ -89,7 +89,7 @@ _CLAUSE = re.compile(r"(?:`[^`]*`|[^`])+?(?=[,:;]? \(|[,:;.] |\.?$)")
 
 
 def led(text: str) -> Markup:
-    r"""Returns the text like `code`, its first clause in bold, which says what to do.
+    r"""Returns the text like `code`, with its first clause, the action, in bold.
 
     >>> led("Set GOMEMLIMIT=460MiB (90 % of 512 MiB): it fits.")
     Markup('<b>Set GOMEMLIMIT=460MiB</b> (90\xa0% of 512\xa0MiB): it fits.')

@@ -1,4 +1,4 @@
-"""The tables of episodes and phases, whose rows lead to their range."""
+"""The tables of episodes and phases, whose rows link to their time range."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ if TYPE_CHECKING:
     from gctrace_analyzer.schema import Row
 
 _MOST_RANGES = 200
-"""Rows of phases. A long log can have thousands, of which the longest are shown."""
+"""Rows of phases. A long log may have thousands; the longest are shown."""
 
 _SHORT_S = 60.0
-"""Of a shorter run, whole seconds would often be the same at both ends of a range."""
+"""In a shorter run, whole seconds would often be equal at both ends of a range."""
 
 _SHORT_RANGE_S = 2.0
 _SHORT_STEP_S = 0.001
@@ -78,7 +78,7 @@ def _titled(
     cells: Sequence[tuple[str, ...]],
     left: int = 0,
 ) -> tuple[str, Table]:
-    """Returns rows that lead to their ranges, each with its kind, and its process of several."""
+    """Returns rows that link to their ranges, with their kind and, of several, their process."""
     several = len(report.analysis.tables["processes"]) > 1
     rows = [
         (words(kind), *([NONE if process is None else f"{process}"] if several else ()), *row)

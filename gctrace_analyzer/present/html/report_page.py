@@ -51,10 +51,10 @@ _GROUPS = {
     "spread": ("pauses-spread", "frequency-distribution", "assist-against", "mmu-mmu"),
     "trade_off": ("trade_off-",),
 }
-"""Which charts the page shows, and where; each quantity has one chart."""
+"""The charts of the page and their places; each quantity has one chart."""
 
 _MOST_SWITCHED = 11
-"""Further processes of a page with a switch."""
+"""Most further processes on a page with a switch."""
 
 _MOST_SITES = 20
 """Rows of the tables of profiles."""
@@ -85,17 +85,17 @@ def dumps(
     """Returns the report as an HTML document.
 
     Args:
-        report: what to show.
+        report: the report to show.
         light: a small page without scripts, for tickets and mail: its charts do not zoom, and
             its table has only the cycles with the longest pauses.
-        title: what the page is about, in place of the name that the log gives.
+        title: the subject of the page; by default the name in the log.
         command: the command that made the page.
-        other_process: how to draw another process, if the log has several; a sentence.
+        other_process: a sentence on how to draw another process, if the log has several.
         made_at: when the page was made.
         theme: the colours that the page opens with; `auto` are those of the reader's system.
         on_drawing: called when everything is analysed, before anything is drawn.
     """
-    # The core finds the worst windows, which takes longest, while the rest is made.
+    # The core finds the worst windows, the slowest step, while the rest is made.
     with ThreadPoolExecutor(1) as pool:
         worst = pool.submit(_worst_windows(report))
         headline.verdict(report)
@@ -119,7 +119,7 @@ def dumps(
         "name": printable(title) if title else report.name,
         "report": report,
         "verdict": headline.verdict(report),
-        # The finding that the verdict rests on.
+        # The finding on which the verdict rests.
         "evidence": [
             (problem, span)
             for problem, span in problems
@@ -173,7 +173,7 @@ def dumps(
 
 
 def _other_axes(report: Report, axis: Axis) -> list[Axis]:
-    """Returns the axes of processes that run side by side with the one that is drawn first."""
+    """Returns the axes of processes that run side by side with the first drawn process."""
     rows = report.analysis.tables["processes"].sort(
         "cycles", "process", descending=[True, False]
     )
@@ -190,7 +190,7 @@ def _add_charts(report: Report, axes: list[Axis], charts: dict[str, list[Chart]]
     said = statements(report, axes[0].processes)
     (first,) = axes[0].processes
     for group in ("timeline", "more"):
-        # Dumps have a chart of their own, which is of the process with the most.
+        # Dumps have their own chart, for the process with the most dumps.
         own = [chart for chart in charts[group] if not chart.id.startswith("memory-")]
         names = dict.fromkeys(chart.id.partition("-")[0] for chart in own)
         rest = [chart for chart in charts[group] if chart not in own]
@@ -210,7 +210,7 @@ def _add_charts(report: Report, axes: list[Axis], charts: dict[str, list[Chart]]
 
 
 def _process(report: Report, axis: Axis) -> dict[str, object]:
-    """Returns what the script needs of one process, or of all if they follow each other."""
+    """Returns the script's values for one process, or for all if they follow each other."""
     zero = axis.zero if isinstance(axis.zero, datetime) else None
     number = axis.processes[0] if axis.processes else None
     return {
@@ -222,7 +222,7 @@ def _process(report: Report, axis: Axis) -> dict[str, object]:
 
 
 def _plots(axis: Axis, report: Report, worst: Future[object]) -> dict[str, Figure]:
-    """Returns the plots that have a chart on the page; those over time share one axis."""
+    """Returns the plots with a chart on the page; plots over time share one axis."""
     names = ("timeline", "trade_off", "pauses", "frequency", "goal", "assist", "mmu", "memory")
     plots = {name: on(axis, report, name) for name in names if name != "mmu"}
     worst.result()
@@ -230,7 +230,7 @@ def _plots(axis: Axis, report: Report, worst: Future[object]) -> dict[str, Figur
     shared = plots["timeline"]
     for name, figure in plots.items():
         own = figure.x_range
-        # Dumps of a log without timestamps have a clock of their own.
+        # Dumps in a log without timestamps have their own clock.
         if shared.x_range and (own is None or type(own[0]) is type(shared.x_range[0])):
             plots[name] = replace(figure, x_range=shared.x_range, events=shared.events)
     return plots
@@ -248,20 +248,20 @@ def _charts(
         for chart in charts_of(figure, said, linked=shared is None or figure.x_range == shared)
     ]
     if report.analysis.by_dumps and len(report.analysis.dumps.between) < _FEWEST_INTERVALS:
-        # Lines over a single interval are level, and say what the key figures say.
+        # Lines over a single interval are flat, and repeat the key figures.
         drawn = [chart for chart in drawn if not chart.timed or chart.id.startswith("memory-")]
     groups = {
         group: [chart for name in names for chart in drawn if chart.id.startswith(name)]
         for group, names in _GROUPS.items()
     }
     if not groups["timeline"]:
-        # A few dumps without figures of GC: their memory is all there is.
+        # With a few dumps without GC figures, their memory is all there is.
         groups["timeline"], groups["more"] = groups["more"], []
     return groups
 
 
 def _deaths(report: Report) -> Iterator[tuple[str, list[tuple[str, str]]]]:
-    """Yields each death with the sentences that the verdict at the top of the page leaves out."""
+    """Yields each death with the sentences that the verdict at the top omits."""
     shown = headline.verdict(report)
     above = f"{shown.sentence} {shown.action}"
     for title, story in evidence.deaths(report):
@@ -306,7 +306,7 @@ def _sites(report: Report) -> dict[str, list[Any]]:
 def _worst_windows(report: Report) -> Callable[[], object]:
     """Returns a function that finds the worst windows, if the page shows those of all cycles."""
     analysis = report.analysis
-    # What it shares with the rest of the analysis is calculated here, and so only once.
+    # Shared inputs are calculated here, so only once.
     is_shown = len(analysis.corrected) and len(analysis.tables["processes"]) <= 1
     return lambda: analysis.mmu if is_shown else None
 
@@ -342,7 +342,7 @@ def _contents(shown: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
 
 
 def _notes(plots: dict[str, Figure], other_process: str | None) -> dict[str, list[str]]:
-    """Returns the notes of each group of charts, and how to draw another process."""
+    """Returns the notes on each group of charts, and how to draw another process."""
     binned = plots["timeline"].notes
     rest = [
         note
@@ -362,7 +362,7 @@ def _notes(plots: dict[str, Figure], other_process: str | None) -> dict[str, lis
 
 
 def _notes_on_memory(plots: dict[str, Figure]) -> Iterator[str]:
-    """Yields the notes on the chart of memory, also that it has a time axis of its own."""
+    """Yields the notes on the memory chart, including that it has its own time axis."""
     memory, shared = plots["memory"], plots["timeline"].x_range
     if not memory.drawn:
         return
