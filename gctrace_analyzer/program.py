@@ -1,4 +1,4 @@
-"""Runs Go programs with gctrace on: the variable for it, and the pytest fixture `gctrace`."""
+"""Runs Go programs with gctrace: sets GODEBUG, and offers the pytest fixture `gctrace`."""
 
 from __future__ import annotations
 
@@ -43,8 +43,8 @@ class Gctrace:
 
         Args:
             command: the program and its arguments.
-            gogc: GOGC to run it with; by default that of the environment.
-            memory_limit: GOMEMLIMIT to run it with; by default that of the environment.
+            gogc: GOGC for the program; by default as in the environment.
+            memory_limit: GOMEMLIMIT for the program; by default as in the environment.
             env: additional variables; `gctrace=1` is added to GODEBUG.
             cwd: the directory it runs in.
             timeout_s: after this many seconds the program is killed and the run fails.
@@ -79,7 +79,7 @@ class Gctrace:
             cwd: the directory to build in.
 
         Raises:
-            ProgramError: it does not build, or the go command is not installed.
+            ProgramError: the package does not build, or the go command is not installed.
         """
         self._builds += 1
         target = self.folder / f"program-{self._builds}"

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
 
 class _Table(property):
-    """The table that was read and has the name of the attribute."""
+    """A descriptor for the table with the name of the attribute."""
 
     def __set_name__(self, _: type, name: str) -> None:
         self._name = name
@@ -142,7 +142,7 @@ class Run(Suggesting):
 
     @property
     def sources(self) -> tuple[SourceFacts, ...]:
-        """What is known about each input."""
+        """The known facts about each input."""
         return self._log.sources
 
     @property
@@ -278,13 +278,13 @@ class Run(Suggesting):
         return list(self._analysis.memory)
 
     def sites(self, *, lines: bool = False) -> pl.DataFrame:
-        """Returns where the program allocates, by the profiles in the input (`schema.SITES`).
+        """Returns where the program allocates, from the profiles in the input (`schema.SITES`).
 
-        One row per function and profile, those that allocate most first. With the log, also what
-        each costs in GC CPU.
+        One row per function and profile, those that allocate most first. With a log, the rows also
+        have the GC CPU cost of each.
 
         Args:
-            lines: one row per line of the program instead.
+            lines: return one row per line of the program instead.
         """
         profiled = self._analysis.profiled
         if profiled is None:
@@ -292,7 +292,7 @@ class Run(Suggesting):
         return profiled.lines if lines else profiled.sites
 
     def gc_functions(self) -> pl.DataFrame:
-        """Returns what GC takes in the CPU profiles of the input (`schema.GC_FUNCTIONS`)."""
+        """Returns the CPU time of GC in the CPU profiles of the input (`schema.GC_FUNCTIONS`)."""
         profiled = self._analysis.profiled
         return schema.empty("gc_functions") if profiled is None else profiled.gc_functions
 
@@ -332,7 +332,7 @@ class Run(Suggesting):
         """Returns the run of a range of input lines, first and last line included.
 
         Raises:
-            BadSettingError: they are not whole numbers, or in the wrong order.
+            BadSettingError: the numbers are not whole, or in the wrong order.
         """
         return self._of(selection.line_range(self._analysis, first, last))
 
@@ -354,9 +354,9 @@ class Run(Suggesting):
                 values in equal ratios; None or "off" means off. If left out, the present setting.
             memory_limit: one or several limits, as "1GiB" or in MiB; None or "off" means off.
             ballast: one or several ballast sizes, in the same form.
-            less: functions that would allocate less, with what they call: `{"main.decode": "50%"}`.
-                The input needs a heap profile. The settings are predicted with and without it;
-                the live heap stays as it is.
+            less: functions that would allocate less, including their callees: `{"main.decode":
+                "50%"}`. The input needs a heap profile. The settings are predicted with and without
+                this saving; the live heap stays unchanged.
             horizon: predict this far ahead, as "12h" or in seconds, extrapolating the growth
                 of the live heap. By default, now.
             evidence: a run of the same program at another setting, or several. Each log
@@ -392,9 +392,8 @@ class Run(Suggesting):
     ) -> Predictions:
         """Recommends settings (`schema.RECOMMENDATIONS`), the best first.
 
-        The present setting is always among the rows, and may be the best. The settings that
-        are recommended fit the container if its limit is known: `gca.read(path,
-        container_limit="2GiB")`.
+        The present setting is always among the rows, and may be the best. The recommended settings
+        fit the container if its limit is known: `gca.read(path, container_limit="2GiB")`.
 
         Args:
             aim: what to optimise for: balanced, cpu, memory or latency.
@@ -424,7 +423,7 @@ class Run(Suggesting):
         return baseline, [run.report() for run in runs]
 
     def check(self, *conditions: str) -> list[Check]:
-        """Checks conditions; `held` of each result says whether it holds, `str` gives the reason.
+        """Checks conditions; `held` of each result says whether it is true, `str` gives the reason.
 
         `held` is None if the log lacks the figure.
 
@@ -472,7 +471,7 @@ class Run(Suggesting):
         return report_page.dumps(self._report, theme=theme)
 
     def with_notes(self, change: Callable[[str], str]) -> Run:
-        """Returns the run with each note about reading its inputs as `change` returns it."""
+        """Returns the run with each note about reading its inputs changed by `change`."""
         return self._of(replace(self._log, notes=tuple(map(change, self._log.notes))))
 
     def _of(self, log: Log) -> Run:

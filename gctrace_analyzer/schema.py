@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     import polars as pl
 
 Row: TypeAlias = "dict[str, Any]"
-"""A row of a table: its values by column. They are of the types of the columns, or None."""
+"""A row of a table: values by column, of the column's type or None."""
 
 Dtype = Literal[
     "Int64", "Float64", "Boolean", "String", "Category", "Datetime", "Strings", "Episodes"
@@ -28,7 +28,7 @@ Dtype = Literal[
 
 @frozen
 class Column:
-    """One column. Its name ends with its unit; `source` is what prints or computes it."""
+    """One column. Its name ends with its unit; `source` says what prints or computes it."""
 
     name: str
     dtype: Dtype
@@ -44,7 +44,7 @@ class Column:
 
 
 _UNITS = ("_ms", "_s", "_mib", "_kib", "_bytes", "_pct")
-"""Ends of names that are units."""
+"""Name suffixes that are units."""
 
 
 _LINE = "the input"
@@ -53,7 +53,7 @@ _LINE = "the input"
 def _with_ends(
     name: str, unit: str, meaning: str, source: str, low: str, high: str = "upper end"
 ) -> tuple[Column, ...]:
-    """Returns a figure with the ends of its interval, which `low` and `high` are about."""
+    """Returns a figure with the ends of its interval; `low` and `high` describe them."""
     texts = {"": meaning, "_low": low, "_high": high}
     return tuple(
         Column(f"{name}{end}", "Float64", unit, text, source) for end, text in texts.items()
@@ -996,7 +996,7 @@ _TABLES: dict[str, tuple[tuple[Column, ...], str]] = {
 }  # fmt: skip
 TABLES = {name: columns for name, (columns, _) in _TABLES.items()}
 ABOUT = {name: about for name, (_, about) in _TABLES.items()}
-"""What each table has, in one line."""
+"""A one-line description of each table."""
 
 
 def names(table: str) -> list[str]:
@@ -1007,7 +1007,7 @@ def names(table: str) -> list[str]:
 OF_MESSAGES = (
     "oom_kills", "oom_invocations", "oom_tasks", "unit_events", "container_states", "runtime_fatal",
 )  # fmt: skip
-"""The tables that are filled from messages about deaths and limits."""
+"""The tables filled from messages about deaths and limits."""
 
 LOG_TABLES = (
     "cycles", "processes", "scavenges", "pacer", "scans", "memstats", "cycle_pauses",
@@ -1016,7 +1016,7 @@ LOG_TABLES = (
 """The tables that reading fills; all others are derived."""
 
 REPORTS_OF_DEATHS = ("oom_kills", "container_states", "unit_events", "runtime_fatal")
-"""Those of them that report deaths."""
+"""The tables among them that report deaths."""
 
 
 PlotName = Literal[
@@ -1103,8 +1103,8 @@ def empty(table: str) -> pl.DataFrame:
 
 @cache
 def _empty(table: str) -> pl.DataFrame:
-    # Polars makes a column of no rows as slowly as one of many, and a small log has hundreds:
-    # all of one type are copies of the first.
+    # Polars creates an empty column as slowly as a long one, and a small log has hundreds: all of
+    # one type are copies of the first.
     import polars as pl
 
     types = polars_schema(table)

@@ -1,7 +1,7 @@
 """Parts of a log: one process, a range of times or of lines.
 
-A part knows the whole, because a kill may be of a process that is not selected, or have come after
-the selected cycles: neither says anything about them.
+A part knows the whole, because a kill may belong to a process that is not selected, or may come
+after the selected cycles. Such a kill says nothing about the selection.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ def one_process(analysis: Analysis, number: int) -> Log:
 
 
 def between(analysis: Analysis, low: float, high: float) -> Log:
-    """Returns the log of the cycles that start from `low` on and before `high`, or of the dumps.
+    """Returns the log of the cycles (or dumps) that start at `low` or later and before `high`.
 
     Raises:
         BadSettingError: no cycle starts in the range.
@@ -78,7 +78,7 @@ def line_range(analysis: Analysis, first: int, last: int) -> Log:
     """Returns the log of a range of input lines, first and last line included.
 
     Raises:
-        BadSettingError: they are not whole numbers, or in the wrong order.
+        BadSettingError: the numbers are not whole, or in the wrong order.
     """
     log = analysis.log
     inside = pl.col("line_no").is_between(*units.line_numbers(first, last))
@@ -100,7 +100,7 @@ def _selected(whole: Log, part: Log, text: str, without_end: Iterable[int]) -> L
 
 
 def _cut(analysis: Analysis, high: float) -> list[int]:
-    """Returns the processes that go on after a range that ends at `high`."""
+    """Returns the processes that continue after a range that ends at `high`."""
     if high == math.inf:
         return []
     rows = analysis.dumps.between if analysis.by_dumps else analysis.cycles

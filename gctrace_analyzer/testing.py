@@ -11,7 +11,7 @@ and in a test:
         checks = run.check("gc_cpu_share>10%", "finding:bad")
         assert not [str(check) for check in checks if check.held is not False]
 
-`held` is None if the log lacks the figure: then nothing was checked.
+`held` is None if the log lacks the figure: nothing was checked then.
 
 `format_cycle` formats a row of the cycles table as a line of gctrace; `cycles()` is a
 hypothesis strategy for such rows. pytest is needed only for the fixture, hypothesis only for
@@ -119,7 +119,7 @@ def cycles() -> SearchStrategy[Row]:
     from hypothesis import strategies as st
 
     def duration(most_ns: float) -> SearchStrategy[float]:
-        """Draws only durations that do not change when they are truncated to two digits."""
+        """Draws only durations that stay the same when truncated to two digits."""
         return st.integers(0, int(most_ns)).map(lambda ns: float(format_ms(ns)))
 
     def cpu(wall_ms: float, procs: int) -> SearchStrategy[float]:

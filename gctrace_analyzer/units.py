@@ -1,4 +1,4 @@
-"""Converts sizes, durations and percentages from what people write to one number.
+"""Converts sizes, durations and percentages written by people to numbers.
 
 Sizes become MiB (the unit the runtime prints as "MB"), durations seconds, shares 0–1.
 """
@@ -20,13 +20,13 @@ MIB = 1 << 20
 DAY_S = 86_400
 
 IN_GIB_FROM_MIB = 10 * 1024
-"""MiB. Sizes from here on are shown in GiB."""
+"""MiB. Sizes above this are shown in GiB."""
 
 PIB_IN_MIB = 1 << 30
-"""No program has this much memory: a larger number is in bytes."""
+"""MiB. No program has this much memory: a larger number means bytes."""
 
 MOST_GOGC = 100_000.0
-"""The largest GOGC accepted: with a goal of a thousand times the live heap, GC is in effect off."""
+"""The largest accepted GOGC: with a goal of a thousand times the live heap, GC is in effect off."""
 
 _BYTES = {
     "b": 1,
@@ -36,8 +36,8 @@ _BYTES = {
     "kb": 10**3, "mb": 10**6, "gb": 10**9, "tb": 10**12,
 }  # fmt: skip
 _DECIMAL = {"M": 10**6, "G": 10**9, "T": 10**12}
-"""Suffixes of Kubernetes. systemd reads them as 1024 to a power, but a limit that is
-read as smaller than it is does no harm."""
+"""Suffixes of Kubernetes. systemd reads them as powers of 1024, but reading a limit too low does no
+harm."""
 _GO_UNITS = {"": 1, "B": 1, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30, "TiB": 1 << 40}
 _SECONDS = {
     "d": DAY_S, "h": 3600.0, "m": 60.0, "min": 60.0, "s": 1.0, "": 1.0, "ms": 1e-3,
@@ -53,8 +53,8 @@ def size_mib(value: str | float, *, argument: str = "size") -> float:
     """Returns a size in MiB; a number is read as MiB, and a string must have a unit.
 
     Raises:
-        BadSettingError: not a size, the unit is missing or unknown, or a number from 1 PiB on,
-            which is a number of bytes.
+        BadSettingError: the value is not a size, its unit is missing or unknown, or it is 1 PiB or
+            more, which means bytes.
 
     >>> size_mib("1GiB"), size_mib("512Mi"), size_mib(64), size_mib("1.5g"), size_mib("0")
     (1024.0, 512.0, 64.0, 1536.0, 0.0)
@@ -100,7 +100,7 @@ def positive_size_mib(
     """Returns a size in MiB that is above 0.
 
     Raises:
-        BadSettingError: not a size, or 0.
+        BadSettingError: the value is not a size, or is 0.
     """
     size = size_mib(value, argument=argument)
     if size <= 0:
@@ -111,11 +111,11 @@ def positive_size_mib(
 def memory_limit_mib(value: str | float, *, argument: str = "memory_limit") -> float | None:
     """Returns a memory limit in MiB; None when it is off.
 
-    A string is what `GOMEMLIMIT` would be set to, so what Go refuses at startup is refused
-    here: `900M`, `1.5GiB`, and numbers without a unit, which Go reads as bytes.
+    A string has the form of `GOMEMLIMIT`. So values that Go refuses at startup are refused here
+    (`900M`, `1.5GiB`), and so are numbers without a unit, which Go reads as bytes.
 
     Raises:
-        BadSettingError: neither a size above 0 nor `off`.
+        BadSettingError: the value is neither a size above 0 nor `off`.
 
     Source: parseByteCount in runtime/string.go (go1.19 and later).
 
@@ -134,7 +134,7 @@ def memory_limit_mib(value: str | float, *, argument: str = "memory_limit") -> f
 
 
 def gomemlimit_mib(text: str) -> float | None:
-    """Returns the limit in MiB that Go reads from the environment variable; None when off.
+    """Returns the limit in MiB that Go reads from the environment variable; None if off.
 
     Unlike everywhere else, a number without a unit is bytes.
 
@@ -155,7 +155,7 @@ def gomemlimit_mib(text: str) -> float | None:
 
 
 def size_as_set(size_mib: float) -> str:
-    """Returns a limit as GOMEMLIMIT takes it, which has no decimals.
+    """Returns a limit in the form of GOMEMLIMIT, which has no decimals.
 
     >>> size_as_set(2048), size_as_set(900), size_as_set(512.5)
     ('2GiB', '900MiB', '524800KiB')
@@ -166,7 +166,7 @@ def size_as_set(size_mib: float) -> str:
 
 
 def _in_go_units(text: str, size: float) -> str | None:
-    """Returns the size as Go accepts it: the same number in Go's units, else whole MiB."""
+    """Returns the size in a form that Go accepts: the same number in Go's units, else whole MiB."""
     match = _SIZE.fullmatch(text)
     unit = match[2][:1].upper() if match else ""
     if match and unit in "KMGT" and match[1].isdigit():
@@ -178,7 +178,7 @@ def duration_s(value: Duration, *, argument: str = "duration") -> float:
     """Returns a duration in seconds; a number is read as seconds.
 
     Raises:
-        BadSettingError: not a duration, or a negative one.
+        BadSettingError: the value is not a duration, or is negative.
 
     >>> duration_s("90s"), duration_s("1m30s"), duration_s("250ms"), duration_s(2)
     (90.0, 90.0, 0.25, 2.0)
@@ -204,7 +204,7 @@ def duration_s(value: Duration, *, argument: str = "duration") -> float:
 
 
 def range_text(begin_s: float, end_s: float) -> str:
-    """Formats a range of time as it is written on a command line.
+    """Formats a time range as on a command line.
 
     >>> range_text(10.5, 20), range_text(60, math.inf)
     ('10.5s..20s', '60s..')
@@ -216,11 +216,11 @@ def line_numbers(first: int, last: int) -> tuple[int, int]:
     """Returns the first and the last line of a range.
 
     Raises:
-        BadSettingError: they are not whole numbers, or in the wrong order. An empty range ends one
+        BadSettingError: the numbers are not whole, or in the wrong order. An empty range ends one
             line before it begins.
     """
     for argument, number in (("first", first), ("last", last)):
-        # Numbers of NumPy, as pandas returns them, are no ints.
+        # NumPy numbers, which pandas returns, are not ints.
         if isinstance(number, bool) or not isinstance(number, Integral):
             raise BadSettingError(argument, str(number), "the number of a line, as an int")
     if last < first - 1:
@@ -239,7 +239,7 @@ def cpus_text(cpus: float) -> str:
 
 
 def share_of(value: str | float, *, argument: str, example: str, whole: bool = False) -> float:
-    """Returns a share given as a number or a percentage; `whole`: 1 is one too.
+    """Returns a share given as a number or a percentage; `whole` also allows 1.
 
     >>> share_of("3%", argument="gc_cpu_target", example="3%")
     0.03
@@ -258,11 +258,11 @@ def share_of(value: str | float, *, argument: str, example: str, whole: bool = F
 
 
 LEAST_CORES = 0.01
-"""CPUs. Less is not worth a figure."""
+"""CPUs. Smaller values are not shown."""
 
 
 def cores_text(cores: float, cpus: float) -> str:
-    """Formats CPU time per second with the CPUs there are.
+    """Formats CPU time per second with the number of CPUs.
 
     >>> cores_text(0.634, 2.0), cores_text(0.0004, 2.0)
     ('0.63 of 2 CPUs', 'under 0.01 of 2 CPUs')
@@ -316,7 +316,7 @@ def percent(share: float) -> str:
     >>> percent(0.384), percent(0.04), percent(0.0004), percent(3e-7)
     ('38 %', '4.0 %', '0.04 %', 'under 0.001 %')
 
-    What is not all of it is not rounded to all.
+    Less than all is not rounded to all.
 
     >>> percent(0.9994), percent(1.0)
     ('over 99 %', '100 %')
@@ -378,7 +378,7 @@ def span_s(value: str, *, argument: str = "range") -> tuple[float, float]:
     A missing beginning is 0, and a missing end is infinity.
 
     Raises:
-        BadSettingError: no `..`, or the end lies before the beginning.
+        BadSettingError: there is no `..`, or the end lies before the beginning.
 
     >>> span_s("60s..2m"), span_s("..30s")
     ((60.0, 120.0), (0.0, 30.0))
@@ -427,7 +427,7 @@ def gogc_percent(value: str | float | None, *, argument: str = "gogc") -> float 
     """Returns GOGC in percent; None when it is off.
 
     Raises:
-        BadSettingError: neither a number nor `off`.
+        BadSettingError: the value is neither a number nor `off`.
 
     >>> gogc_percent("100"), gogc_percent("off"), gogc_percent(-1)
     (100.0, None, None)

@@ -19,16 +19,16 @@ if TYPE_CHECKING:
 class Predictions(pl.DataFrame):
     """Settings with their predicted figures: a Polars frame that prints as a short table.
 
-    The table has the units and intervals, and what the predictions rest on, as the command line
-    prints them. Everything else is as for any frame (`schema.WHATIF`, `schema.RECOMMENDATIONS`);
-    what is selected from it prints as a frame.
+    The table has the units, the intervals and the basis of the predictions, as on the command line.
+    Otherwise it is a normal frame (`schema.WHATIF`, `schema.RECOMMENDATIONS`); selections from it
+    print as frames.
     """
 
     _document: Callable[[], Document] | None = None
 
     @classmethod
     def of(cls, rows: pl.DataFrame, report: Report, evidence: Sequence[Report]) -> Predictions:
-        """Returns rows that print with what they were predicted from."""
+        """Returns rows that print with the basis of their predictions."""
         shown = cls(rows)
         section = sections.recommend if "rank" in rows.columns else sections.whatif
         shown._document = lambda: section(report, rows, evidence)
@@ -36,11 +36,11 @@ class Predictions(pl.DataFrame):
 
     @property
     def frame(self) -> pl.DataFrame:
-        """All columns, as a frame that prints as one."""
+        """All columns, as a frame that prints normally."""
         return pl.DataFrame(self)
 
     def document(self) -> Document:
-        """Returns what text, Markdown and HTML show; nothing for a part of the rows."""
+        """Returns the document for text, Markdown and HTML; empty for a part of the rows."""
         return self._document() if self._document else ()
 
     def __repr__(self) -> str:

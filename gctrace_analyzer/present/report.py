@@ -1,4 +1,4 @@
-"""What a report shows: one analysis with its advice, and the line that introduces it."""
+"""The content of a report: one analysis with its advice, and the line that introduces it."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 _SUFFIX = re.compile(
-    # A number is a suffix of rotation only after another suffix: `run.log.1.gz`, not `go1.24.log`.
+    # A number is a rotation suffix only after another suffix: `run.log.1.gz`, not `go1.24.log`.
     r"\.(log|txt|out|err|jsonl?|csv|gz|zst|xz|bz2|zip)"
     r"(\.(log|txt|out|err|jsonl?|csv|gz|zst|xz|bz2|zip|\d{1,9})){0,4}(?= and \d{1,9} more$|$)"
 )
@@ -33,13 +33,13 @@ class Report:
     advice: Advice
 
     def __repr__(self) -> str:
-        """Returns what it is about, and what shows it."""
+        """Returns the subject, and how to show the report."""
         return f"<Report on {self.title}; the run's to_markdown() and to_html() show it>"
 
     @property
     def title(self) -> str:
         """The names of the inputs."""
-        # Profiles come with a log, whatever their order.
+        # Profiles come after the log, whatever their order.
         sources = sorted(self.analysis.log.sources, key=lambda source: source.kind == "pprof")
         if not sources:
             return "a frame of cycles"
@@ -48,7 +48,7 @@ class Report:
 
     @property
     def name(self) -> str:
-        """The name of the service; where none is known, that of the first input without suffix."""
+        """The name of the service, or else that of the first input without suffix."""
         rows = self.analysis.tables["processes"]
         for column in ("container", "ident", "pod", "unit"):
             if column in rows.columns and rows[column].drop_nulls().n_unique() == 1:
@@ -57,7 +57,7 @@ class Report:
 
     @property
     def is_scraped(self) -> bool:
-        """Whether sizes of memory are from metrics, not from MemStats dumps."""
+        """Whether memory sizes come from metrics, not from MemStats dumps."""
         return any(source.kind == "metrics" for source in self.analysis.log.sources)
 
     @cached_property
@@ -67,7 +67,7 @@ class Report:
 
     @property
     def subject(self) -> int | None:
-        """The process that the verdict is about, else the one with the most cycles."""
+        """The process of the verdict, or else the one with the most cycles."""
         process = process_of_verdict(self.analysis)
         return self.analysis.longest_process if process is None else process
 
@@ -84,7 +84,7 @@ class Report:
 
     @property
     def _counted(self) -> str:
-        """How many cycles the input has, as its first line says it."""
+        """The number of cycles, as in the first line of a report."""
         summary = self.analysis.summary
         cycles = format.count(summary.cycles, "cycle")
         if self.analysis.by_dumps:
@@ -132,9 +132,9 @@ class Report:
         return [cpus_text(cpus)]
 
     def _time(self) -> list[str]:
-        """Returns how long the log is, and how many processes it has if there are several.
+        """Returns the length of the log, and the number of processes if there are several.
 
-        Where they have no common clock, only the sum of their times is known.
+        Without a common clock, only the sum of their times is known.
         """
         several = len(self.analysis.tables["processes"])
         covered, sum_s = self.analysis.covered_s, self.analysis.summary.span_s

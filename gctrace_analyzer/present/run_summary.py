@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 class RunSummary(Summary):
     """The figures of a run; printing it shows the same report as the command line.
 
-    Each figure is an attribute whose name ends with its unit (`gc_cpu_share` is 0 to 1); None
-    is unknown. `gctrace-analyze help tables` and `Summary` describe them.
+    Each figure is an attribute whose name ends with its unit (`gc_cpu_share` is 0 to 1); None means
+    unknown. `gctrace-analyze help tables` and `Summary` describe them.
     """
 
     report: Report = field(repr=False, kw_only=True)

@@ -37,10 +37,10 @@ if TYPE_CHECKING:
     from gctrace_analyzer.present.document import Block
 
 _LEAST_PLACE = 8
-"""Columns below which a position in a file is left out."""
+"""Columns below which positions in files are left out."""
 
 _LABEL = 28
-"""Columns of a figure's label and value where its note is a sentence."""
+"""Columns of a figure's label and value if its note is a sentence."""
 
 Line: TypeAlias = tuple[tuple[str, str], ...]
 """A line of text: its parts, each with its style."""
@@ -58,10 +58,10 @@ def plain(blocks: Iterable[Block], *, everything: bool = True) -> str:
 
 
 def lines(blocks: Iterable[Block], *, everything: bool = True) -> Iterator[Line]:
-    """Yields a document line by line; without `everything`, what fits on one screen."""
+    """Yields a document line by line; without `everything`, only what fits on one screen."""
     before: Line | None = None
     for line in _lines(blocks, everything=everything):
-        # Blocks without rows leave the empty lines around them.
+        # Blocks without rows leave empty lines around them.
         if line or before != ():
             yield line
         before = line
@@ -113,7 +113,7 @@ def _title(title: Title) -> Iterator[Line]:
 
 
 def _statement(statement: Statement) -> Iterator[Line]:
-    """Yields the verdict: consequence and cause, what changed when it began, what to do."""
+    """Yields the verdict: consequence and cause, what changed at its start, what to do."""
     for text in wrap(statement.sentence, width()):
         yield ((text, LEVEL_STYLES.get(statement.level, "bold") or "bold"),)
     for index, text in enumerate(wrap(statement.action, width() - 2)):
@@ -202,10 +202,10 @@ def _problem(problem: Problem) -> Iterator[Line]:
 def _table(shown: Table) -> Iterator[Line]:
     """Yields a table line by line; nothing if it has no rows.
 
-    Columns are as wide as their cells. The last column is shortened to the width of the
-    terminal if it holds positions in files, whose ends are the most useful part; sentences in it
-    take several lines, below the row on a narrow terminal. Where a name in the first column
-    leaves no room for the others, they follow on the next line.
+    Columns are as wide as their cells. The last column is shortened to the width of the terminal if
+    it holds positions in files, whose ends are the most useful part; sentences in it take several
+    lines, below the row on a narrow terminal. If a name in the first column leaves no room for the
+    other cells, they follow on the next line.
     """
     if not shown.rows:
         return
@@ -250,9 +250,9 @@ _INTERVAL = re.compile(r" \(\S{1,20}–\S{1,20}\)$")
 
 
 def _without_spare(shown: Table) -> Table:
-    """Returns the table without the columns that it can spare, where a row has no room.
+    """Returns the table without the columns that it can spare, if a row has no room.
 
-    The intervals in such a column go first.
+    Intervals in such a column are dropped first.
     """
     if not shown.spare or _columns(shown) <= width():
         return shown
@@ -267,7 +267,7 @@ def _without_spare(shown: Table) -> Table:
 
 
 def _columns(shown: Table) -> int:
-    """Returns the width at which a table has room for all its columns."""
+    """Returns the width that a table needs for all its columns."""
     cells = [("", *shown.head[1:]), *(("  " + row[0], *row[1:]) for row in shown.rows)]
     widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
     if shown.least and shown.least[0]:
@@ -299,7 +299,7 @@ def _is_prose(shown: Table) -> bool:
 
 
 def _cut(shown: Table) -> list[tuple[str, ...]]:
-    """Returns the rows with the cells shortened that a terminal has no room for."""
+    """Returns the rows with cells shortened to fit a terminal."""
     least = [*shown.least, *[0] * (len(shown.head) - len(shown.least))]
     columns = list(zip(*shown.rows, strict=True))
     sizes = [

@@ -1,4 +1,4 @@
-"""What is asked of a server, and how it is reached: the options of `read` for a server."""
+"""The options of `read` for a server: what to ask for, and how to reach the server."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class Access(CredentialOptions, total=False):
-    """How a server is reached, and with which credentials.
+    """How to reach a server, and with which credentials.
 
     Attributes:
         ca_file: certificates to trust instead of those of the system, in PEM format.
@@ -30,14 +30,14 @@ class Access(CredentialOptions, total=False):
 
 
 class Which(TypedDict, total=False):
-    """Which processes and which time are meant.
+    """The processes and the time range to read.
 
     Attributes:
         match: label matchers that select the processes, such as `{job="api"}`.
-        since: where the time range begins: a duration before its end, or a time.
-        until: where it ends: a time, or a duration before now; by default now.
-        step: the distance between points. By default all samples are fetched as they were
-            scraped, which is better; long ranges may need a step.
+        since: the start of the time range: a duration before its end, or a time.
+        until: the end of the time range: a time, or a duration before now; by default now.
+        step: the time between points. By default all scraped samples are fetched, which is better;
+            long ranges may need a step.
         instance: only the process with this address, host or pod.
     """
 
@@ -49,14 +49,14 @@ class Which(TypedDict, total=False):
 
 
 class QuestionOptions(Which, Access, total=False):
-    """What is asked of a server, and how it is reached."""
+    """What to ask a server, and how to reach it."""
 
 
 class ServerOptions(QuestionOptions, total=False):
     """The options of `read` for a server.
 
     Attributes:
-        save: a file for what the server answered; `read` reads it later.
+        save: a file for the server's answers, which `read` can read later.
         fetching: called as samples arrive.
     """
 
@@ -65,7 +65,7 @@ class ServerOptions(QuestionOptions, total=False):
 
 
 def without_server(options: Mapping[str, object]) -> BadSettingError:
-    """Returns the error that options for a server were given, and no server."""
+    """Returns the error for server options without a server."""
     name, value = next(iter(options.items()))
     expected = "a server, such as prometheus+http://host:9090: files have no such choice"
     return BadSettingError(name, str(value), expected)

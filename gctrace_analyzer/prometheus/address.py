@@ -1,4 +1,4 @@
-"""The base address of a Prometheus API: from what users paste, and without secrets."""
+"""The base address of a Prometheus API, from what users paste, without secrets."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from gctrace_analyzer.errors import BadSettingError
 from gctrace_analyzer.ingest.sources import SERVER
 
 PREFIXES = ("/prometheus", "/api/prom", "/select/0/prometheus", "/vmselect/0/prometheus")
-"""Where stores other than Prometheus have the API: Mimir and Thanos behind a route prefix,
+"""Prefixes of the API in stores other than Prometheus: Mimir and Thanos behind a route prefix,
 Cortex, the cluster version of VictoriaMetrics and its vmauth."""
 
-# What users copy from the address bar of a browser, or from documentation.
+# Suffixes that users copy from a browser's address bar, or from documentation.
 _PAGE = re.compile(
     r"/(?:api/v1(?:/.*)?|graph|query|alerts|targets|status|tsdb-status|classic/.*|vmui.*|-/\w+)"
     r"/*$"
@@ -60,7 +60,7 @@ def without_query(parts: SplitResult, path: str) -> Address:
     """Returns the address of a path of the server; its user and password are apart.
 
     Raises:
-        ValueError: its port is not a number.
+        ValueError: the port is not a number.
     """
     host = parts.hostname or ""
     shown = f"[{host}]" if ":" in host else host
@@ -79,7 +79,7 @@ def _not_a_server(value: str) -> BadSettingError:
 def is_same_server(here: str, there: str) -> bool:
     """Returns whether credentials for one URL may be sent to the other.
 
-    That is the same host and port, or the same host with TLS instead of without.
+    The URLs must have the same host and port, or the same host with TLS instead of plain HTTP.
     """
     one, other = urlsplit(here), urlsplit(there)
     if one.hostname != other.hostname:

@@ -25,11 +25,11 @@ if TYPE_CHECKING:
 _BLOCK_BYTES = 1 << 16
 _MOST_REDIRECTS = 3
 _MOST_ERROR_BYTES = 1 << 16
-"""Bytes that are read of an error answer."""
+"""Most bytes read from an error answer."""
 
 
 class TransportError(Exception):
-    """A request that got no whole answer; `problems` says what that means."""
+    """A request without a complete answer; `problems` explains it."""
 
 
 class TooLargeError(TransportError):
@@ -53,19 +53,19 @@ class Limits:
     """How long a request may take and how large its answer may be."""
 
     connect_s: float = 10.0
-    """How long a server may take to accept a connection."""
+    """Seconds that a server may take to accept a connection."""
     silent_s: float = 150.0
-    """How long a server may send nothing. Prometheus ends a query after 120 s by default
+    """Seconds that a server may send nothing. By default Prometheus ends a query after 120 s
     (`--query.timeout`), and sends nothing before."""
     whole_s: float = 600.0
-    """How long a whole answer may take."""
+    """Seconds that a whole answer may take."""
     most_bytes: int = 256 << 20
-    """The largest answer, unpacked. A million samples have 29 MB."""
+    """The largest unpacked answer in bytes. A million samples have 29 MB."""
 
 
 @frozen
 class Response:
-    """An answer, whatever its status; the body of an error answer may be cut."""
+    """An answer with any status; the body of an error answer may be truncated."""
 
     url: str
     status: int
@@ -93,7 +93,7 @@ class Connection:
 
         Raises:
             TransportError: the answer is too large, takes too long, or is elsewhere.
-            HTTPError: the connection failed or the answer is not whole.
+            HTTPError: the connection failed or the answer is incomplete.
         """
         for _ in range(_MOST_REDIRECTS + 1):
             response, location = self._send_once(url, fields, post=post)
@@ -144,7 +144,7 @@ class Connection:
         return answer, location or None
 
     def _body(self, response: urllib3.BaseHTTPResponse, deadline: float) -> bytes:
-        """Returns the unpacked body; an error if it is longer than allowed and needed whole."""
+        """Returns the unpacked body; an error if a required one is longer than allowed."""
         is_result = response.status < 300
         most = self._limits.most_bytes if is_result else _MOST_ERROR_BYTES
         blocks: list[bytes] = []
@@ -163,7 +163,7 @@ class Connection:
         return b"".join(blocks)[:most]
 
     def _pool(self, url: str) -> urllib3.PoolManager:
-        """Returns the connections to a server, through the proxy that the environment names."""
+        """Returns the connection pool for a server, through the proxy in the environment."""
         parts = urlsplit(url)
         proxy = getproxies().get(parts.scheme)
         if proxy and proxy_bypass(parts.netloc):

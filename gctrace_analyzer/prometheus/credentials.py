@@ -14,7 +14,7 @@ from gctrace_analyzer.errors import BadSettingError, MissingInputError, Unreadab
 from gctrace_analyzer.frozen import frozen
 
 TOKEN, USER, PASSWORD = "PROMETHEUS_TOKEN", "PROMETHEUS_USER", "PROMETHEUS_PASSWORD"
-"""Environment variables that are used where no argument gives the value."""
+"""Environment variables for values that no argument gives."""
 
 _NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 _FEWEST_CHARS = 4
@@ -46,13 +46,13 @@ class CredentialOptions(TypedDict, total=False):
 
 @frozen
 class Credentials:
-    """Headers that prove who asks. No value appears in a repr or a message."""
+    """Headers that authenticate the request. No value appears in a repr or a message."""
 
     headers: Mapping[str, str] = field(default_factory=dict, repr=False)
     secrets: tuple[str, ...] = field(default=(), repr=False)
 
     def without_secrets(self, text: str) -> str:
-        """Returns a text from the server, which may repeat a secret, without secrets."""
+        """Returns a server's text, which may repeat a secret, without secrets."""
         for secret in self.secrets:
             text = text.replace(secret, "***")
         return text
@@ -61,8 +61,7 @@ class Credentials:
 def credentials(given: CredentialOptions) -> Credentials:
     """Returns the credentials that arguments, files and the environment give.
 
-    Arguments come first. The environment is asked only if there is neither a token nor a user
-    among them.
+    Arguments take precedence. The environment is used only if they give neither a token nor a user.
 
     Raises:
         BadSettingError: a header is not valid, or arguments exclude each other.
@@ -102,7 +101,7 @@ def parse_headers(texts: list[str]) -> dict[str, str]:
     """Returns headers given as `Name: value`, or as `@FILE` with one of these per line.
 
     Raises:
-        BadSettingError: a text is neither; the message does not repeat it.
+        BadSettingError: a text has neither form; the message does not repeat it.
         UnreadableInputError: a file cannot be read.
     """
     lines: list[str] = []

@@ -42,7 +42,7 @@ class Target:
 
     @property
     def name(self) -> str:
-        """What people call it: the instance, else the pod, else all of its labels."""
+        """The name that people use: the instance, else the pod, else all of its labels."""
         for label in ("instance", "pod"):
             if self.labels.get(label):
                 return self.labels[label]
@@ -50,7 +50,7 @@ class Target:
 
     @property
     def identity(self) -> Identity:
-        """What all of its series have in common."""
+        """The labels that all of its series share."""
         return identity(self.labels)
 
     @property
@@ -66,7 +66,7 @@ def targets(
     """Returns the Go processes that have samples in a time range, in the order of their names.
 
     Raises:
-        NoDataError: there is none; the message names the labels that exist.
+        NoDataError: there are none; the message names the labels that exist.
         BadSettingError: the server does not understand the matchers.
         UnreadableInputError: the server does not answer.
     """
@@ -86,7 +86,7 @@ def _counted(server: Server, chosen: str, begin: float, end: float) -> list[Seri
             raise problems.bad_selector(chosen, err.text) from err
         if not err.is_too_much:
             raise
-        # The processes that run at the end; the number of their samples is not known.
+        # The processes that run at the end; their number of samples is unknown.
         return [series._replace(value=0.0) for series in server.instant(chosen, end)]
 
 
@@ -101,7 +101,7 @@ def _grouped(several: Iterable[Series]) -> list[Target]:
 
 
 def identity(labels: Mapping[str, str]) -> Identity:
-    """Returns what all series of one process have in common.
+    """Returns the labels that all series of one process share.
 
     Two jobs that scrape one address scrape one process. Without an address, as from a push
     gateway, only the job distinguishes processes.
@@ -125,7 +125,7 @@ def chosen(url: str, targets_: Sequence[Target], instance: str | None) -> list[T
     """Returns the processes of an instance: its address, its host, or its pod.
 
     Raises:
-        NoDataError: no process is called that.
+        NoDataError: no process has this name.
     """
     if instance is None:
         return list(targets_)
@@ -200,7 +200,7 @@ def _no_such_value(url: str, matcher: Matcher, values: list[str]) -> NoDataError
 def _values(
     server: Server, label: str, matchers: Sequence[Matcher], begin: float, end: float
 ) -> list[str]:
-    """Returns the values that a label has among the Go processes of a time range."""
+    """Returns the values of a label among the Go processes of a time range."""
     for name in FINDING:
         counted = _over_time(selector(name, matchers), begin, end)
         try:

@@ -22,17 +22,17 @@ if TYPE_CHECKING:
     from gctrace_analyzer.prometheus.server import Server
 
 PIECE_SAMPLES = 250_000
-"""How many samples a piece should have: 7 MB of JSON, which take some 60 MB of memory while
-they are checked."""
+"""Target number of samples per piece: 7 MB of JSON, which take some 60 MB of memory while they are
+checked."""
 
 MOST_SAMPLES = 50_000_000
-"""How many samples are fetched at most without a step: 250 MB compressed."""
+"""Most samples that are fetched without a step: 250 MB compressed."""
 
 MOST_POINTS = 10_000
-"""How many points a series has at most in a range query; Prometheus refuses more than 11,000."""
+"""Most points of a series in a range query; Prometheus refuses more than 11,000."""
 
 _SHORTEST_S = 60
-"""Shorter pieces are not tried."""
+"""Seconds. Shorter pieces are not tried."""
 
 _ASSUMED_INTERVAL_S = 15.0
 _RENAMED = "exported_"
@@ -40,7 +40,7 @@ _RENAMED = "exported_"
 
 @frozen
 class FetchProgress:
-    """How far a download is.
+    """Progress of a download.
 
     Attributes:
         done_s: the time that the samples so far cover.
@@ -57,7 +57,7 @@ class FetchProgress:
 
 @frozen
 class Span:
-    """What to fetch: a time range in seconds since 1970, and the step of a range query."""
+    """The time range to fetch, in seconds since 1970, and the step of a range query."""
 
     begin: float
     end: float
@@ -65,7 +65,7 @@ class Span:
 
     @property
     def seconds(self) -> float:
-        """How long it is."""
+        """The length of the range."""
         return self.end - self.begin
 
 
@@ -79,9 +79,9 @@ def fetched(
     """Yields answers with the samples of Go processes, oldest first.
 
     Args:
-        server: where to ask.
-        matchers: what selects the processes.
-        targets: the processes, which say how many samples there are.
+        server: the server to ask.
+        matchers: the matchers that select the processes.
+        targets: the processes, with their number of samples.
         span: the time range.
         progress: called after each piece.
 
@@ -139,7 +139,7 @@ def _pieces(targets: Sequence[Target], span: Span) -> deque[tuple[float, float]]
 
 
 def _step_text(seconds: float) -> str:
-    """Returns a step of at least this length, as people write it.
+    """Returns a readable step of at least this length.
 
     >>> _step_text(40), _step_text(200)
     ('1m', '5m')
@@ -184,7 +184,7 @@ def _needs_names(server: Server, matchers: Sequence[Matcher], end: float) -> boo
 
 
 def _without_repeats(begin: float, *, is_first: bool) -> Callable[[Answer], int]:
-    """Returns a function that removes samples of the previous piece and counts the others.
+    """Returns a function that removes samples of the previous piece and counts the rest.
 
     Prometheus 2 includes the beginning of a range, where the previous piece ended; version 3
     does not.
@@ -211,8 +211,8 @@ def _time(sample: object) -> float | None:
 def of_containers(server: Server, targets: Sequence[Target], span: Span) -> Iterator[Answer]:
     """Yields answers about the containers of processes: limits, restarts and their reasons.
 
-    They are found by namespace and pod, or by the pod's IP address. Nothing is yielded where
-    the processes are not in Kubernetes, or the server knows nothing about it.
+    They are found by namespace and pod, or by the pod's IP address. Nothing is yielded if the
+    processes are not in Kubernetes, or the server has no data about it.
     """
     for namespace, pods in _pods(server, targets, span).items():
         for prefix in ("", _RENAMED):
@@ -258,8 +258,8 @@ def _last(series: Mapping[str, Any]) -> float | None:
 def _own_labels(labels: Mapping[str, str], prefix: str) -> dict[str, str]:
     """Returns labels under the names that kube-state-metrics gave them.
 
-    Prometheus renames labels of a target that it also sets itself, unless `honor_labels` is
-    set. Its own then name the pod of kube-state-metrics, not the one in question.
+    Prometheus renames labels of a target that it also sets itself, unless `honor_labels` is set.
+    Its own labels then name the pod of kube-state-metrics, not that of the process.
     """
     if not prefix:
         return dict(labels)
@@ -272,7 +272,7 @@ def _own_labels(labels: Mapping[str, str], prefix: str) -> dict[str, str]:
 
 
 def _optional(server: Server, matchers: Sequence[Matcher], span: Span) -> Iterator[Answer]:
-    """Yields answers; a store that refuses the question has no answer."""
+    """Yields answers; none if a store refuses the question."""
     for begin, end in _days(span):
         for by_name in (False, True):
             try:

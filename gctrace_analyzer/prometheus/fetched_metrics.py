@@ -1,4 +1,4 @@
-"""The metrics that are fetched, by their names in Prometheus."""
+"""The metrics to fetch, by their names in Prometheus."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ GO = (
     "go_memory_classes_heap_free_bytes",
     "go_memory_classes_heap_unused_bytes",
     "go_sched_gomaxprocs_threads",
-    # The same of VictoriaMetrics' library, which its own programs and others use.
+    # The same metrics in VictoriaMetrics' library, which its own programs and others use.
     "go_gc_forced_count",
     "go_gomaxprocs",
     "go_memlimit_bytes",
@@ -53,7 +53,7 @@ GO = (
 and the quantiles of `go_gc_duration_seconds` and its sum say the same about pauses."""
 
 SERIES = 40
-"""How many series these are at most for one process; the quantiles are 5."""
+"""Most series of these metrics for one process, including 5 quantiles."""
 
 CONTAINER = (
     # cAdvisor
@@ -71,7 +71,8 @@ CONTAINER = (
 """What Kubernetes exports about the container of a process: limits, restarts, and their reasons."""
 
 FINDING = ("go_info", "go_goroutines")
-"""What every Go process exports: one series each, the second where the first was dropped."""
+"""Metrics that every Go process exports: one series each; the second is used if the first was
+dropped."""
 
 
 def any_of(names: tuple[str, ...]) -> str:

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 TOO_MUCH = (413, 422, 503, 504)
 """Statuses of a query that asks for too much at once: too many samples (422, from Prometheus and
-most stores), too large (413), and those that ran into a timeout (503, 504)."""
+most stores), too large (413), and timeouts (503, 504)."""
 
 _MOST_TEXT = 300
 
@@ -34,7 +34,7 @@ class RefusedError(UnreadableInputError):
 
     Attributes:
         status: the HTTP status.
-        text: what the server says.
+        text: the server's message.
     """
 
     def __init__(
@@ -54,7 +54,7 @@ class NotTheApiError(UnreadableInputError):
 
 
 def unreachable(url: str, err: BaseException, limits: Limits) -> UnreadableInputError:
-    """Returns the error for a request that got no whole answer."""
+    """Returns the error for a request without a complete answer."""
     if isinstance(err, ElsewhereError):
         return _elsewhere(url, str(err))
     if isinstance(err, TooLargeError):
@@ -211,7 +211,7 @@ def _not_the_api(url: str, response: Response) -> UnreadableInputError:
 
 
 def _other_server(url: str, response: Response, text: str) -> str:
-    """Returns what to do, by what the server seems to be."""
+    """Returns what to do, by the apparent kind of server."""
     lower = text.lower()
     if "grafana" in lower:
         return (

@@ -1,4 +1,4 @@
-"""Figures of many processes that a server computes: a few instant queries for all of them."""
+"""Figures of many processes, computed by a server with a few instant queries."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ if TYPE_CHECKING:
     from gctrace_analyzer.prometheus.series import Series
 
 BATCH = 2_000
-"""How many processes one query is about at most: an answer then has less than 1 MB."""
+"""Most processes per query: an answer then has less than 1 MB."""
 
 _SERVICE = ("service", "app", "app_kubernetes_io_name", "container")
-"""Labels that name the service where there is no job."""
+"""Labels that name the service if there is no job."""
 
 _PER_MIB = 1 / MIB
 
@@ -54,11 +54,11 @@ QUERIES: Mapping[str, tuple[str, float]] = {
     "gogc": ("last_over_time(go_gc_gogc_percent{S}[R])", 1),
     "memory_limit_mib": ("last_over_time(go_gc_gomemlimit_bytes{S}[R])", _PER_MIB),
 }
-"""A query for each figure, and what its values are multiplied by. `S` are label matchers, `R` is
+"""A query for each figure, and the factor for its values. `S` stands for label matchers, `R` for
 the time range. The pause of `quantile="1"` is the longest of the last 256 cycles.
 
-`covered_s` counts the steps at which a process existed: `rate` divides by the whole range, also
-for a process that was there for a part of it (`analysis.fleet.scraped` corrects that)."""
+`covered_s` counts the steps at which a process existed: `rate` divides by the whole range, even for
+a process that existed only part of the time (`analysis.fleet.scraped` corrects that)."""
 
 _STEPS = 200
 _SHORTEST_STEP_S = 1
@@ -82,12 +82,12 @@ QUERIES_PER_BATCH = len(QUERIES) + len(_CONTAINER_LIMIT) + 1
 
 
 Figures: TypeAlias = "dict[str, float | str | None]"
-"""What a server computes for one process, by name; what it does not export is missing."""
+"""Figures of one process from a server, by name; figures that it does not export are missing."""
 
 
 @frozen
 class TargetBatch:
-    """Processes that one query is about, and what selects them."""
+    """Processes of one query, and the matchers that select them."""
 
     matchers: Sequence[Matcher]
     targets: Sequence[Target]
@@ -118,7 +118,7 @@ def figures(asked: Question, batch: TargetBatch, tick: Callable[[], None]) -> li
 
 
 def _figure(name: str, value: float, factor: float, seconds: float) -> float | str | None:
-    """Returns a figure of the answer; None for a limit that is none."""
+    """Returns a figure of the answer; None for a limit that means no limit."""
     if name == "covered_s":
         return min(seconds, value * _step_s(seconds))
     if name == "gogc":
@@ -127,7 +127,7 @@ def _figure(name: str, value: float, factor: float, seconds: float) -> float | s
 
 
 def batches(asked: Question) -> Iterator[TargetBatch]:
-    """Yields the processes of a question in groups that one query can be about."""
+    """Yields the processes of a question in groups for one query each."""
     targets_ = asked.targets
     if len(targets_) <= BATCH:
         yield TargetBatch(asked.matchers, targets_)
@@ -144,7 +144,7 @@ def batches(asked: Question) -> Iterator[TargetBatch]:
 
 
 def identified(target: Target) -> dict[str, str | None]:
-    """Returns what the labels of a process say about its identity."""
+    """Returns the identity of a process from its labels."""
     labels = target.labels
     service = target.jobs[0] if target.jobs else None
     return {
@@ -158,7 +158,7 @@ def identified(target: Target) -> dict[str, str | None]:
 
 
 def _asked(asked: Question, template: str, matchers: Sequence[Matcher]) -> list[Series]:
-    """Returns the result of a query; none where the server refuses or cannot compute it."""
+    """Returns the result of a query; an empty one if the server refuses or cannot compute it."""
     query = written(template, ",".join(map(str, matchers)), f"{round(asked.span.seconds)}s")
     query = query.replace("STEP", f"{_step_s(asked.span.seconds)}s")
     try:
@@ -207,7 +207,7 @@ def _add_containers(asked: Question, rows: Sequence[Figures], tick: Callable[[],
 def _of_container(
     values: Sequence[tuple[str, float | None]], container: float | str | None
 ) -> float | None:
-    """Returns the value of a container; of the only one if its name is not known."""
+    """Returns the value of a container; of the only one if its name is unknown."""
     if container:
         return next((value for name, value in values if name == container), None)
     return values[0][1] if len(values) == 1 else None

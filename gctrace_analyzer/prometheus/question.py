@@ -1,4 +1,4 @@
-"""Asks a server about Go processes: which there are, and what their samples are."""
+"""Asks a server which Go processes it knows, and for their samples."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 SINCE = "1h"
 _TIME = re.compile(r"\s*\d{4}-\d\d")
 MOST_TARGETS = 100
-"""How many processes are read at most in one call."""
+"""Most processes that one call reads."""
 
 
 @frozen
@@ -60,7 +60,7 @@ class Question:
 def with_answers(
     origins: Sequence[Input], server: ServerOptions, stack: ExitStack
 ) -> tuple[list[Input], float | None]:
-    """Returns the inputs with the answers of servers as files, and the limit of a container.
+    """Returns the inputs with servers replaced by files of their answers, and a container's limit.
 
     Raises:
         BadSettingError: there is no server among the inputs.
@@ -94,12 +94,12 @@ def recorded(
     save: str | os.PathLike[str] | None = None,
     fetching: Callable[[FetchProgress], None] | None = None,
 ) -> Iterator[Recording]:
-    """Asks a server for the samples of Go processes; yields its answers.
+    """Fetches the samples of Go processes from a server; yields its answers.
 
     Args:
         asked: what `question` returns.
-        match: what was asked for, for the error.
-        save: a file for what the server answered.
+        match: the selector, for the error message.
+        save: a file for the server's answers.
         fetching: called as samples arrive.
 
     Raises:
@@ -138,7 +138,7 @@ def question(url: str, **how: Unpack[QuestionOptions]) -> Question:
     """Finds the API, the time range and the processes.
 
     Raises:
-        NoDataError: no Go process fits.
+        NoDataError: no Go process matches.
         BadSettingError: an argument is not valid.
         UnreadableInputError: the server does not answer, denies access or is something else.
     """
@@ -173,7 +173,7 @@ def time_range(text: str, argument: str) -> tuple[str | float, str | None]:
     Both ends are times, or durations before now; without an end, it is now.
 
     Raises:
-        BadSettingError: not a time range.
+        BadSettingError: the text is not a time range.
 
     >>> time_range("3h..2h", "before")
     (3600.0, '2h')
@@ -216,7 +216,7 @@ def _span(how: Which, now: float) -> Span:
 
 
 def _moment(value: str | float | datetime, end: float, argument: str) -> float:
-    """Returns a time in seconds since 1970: the one given, or that duration before `end`."""
+    """Returns a time in seconds since 1970: the given one, or that duration before `end`."""
     if isinstance(value, datetime):
         return (value if value.tzinfo else value.replace(tzinfo=UTC)).timestamp()
     if not isinstance(value, str):

@@ -1,4 +1,4 @@
-"""The answers of a server as one compressed file, as it is read and saved."""
+"""The answers of a server as one compressed file, to be read or saved."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 _IN_MEMORY_BYTES = 64 << 20
-"""A larger recording goes to a temporary file."""
+"""Bytes. A larger recording goes to a temporary file."""
 
 _LEVEL = 4
 """Compression that is faster than most networks; higher levels save little on numbers."""
 
 
 class _Spool(SpooledTemporaryFile[bytes]):
-    """A temporary file whose name in messages is what was asked for."""
+    """A temporary file that messages call by the name of the question."""
 
     title = ""
 
@@ -33,7 +33,7 @@ class _Spool(SpooledTemporaryFile[bytes]):
 
 
 class Recording:
-    """JSON lines, compressed: one answer of the server each, as its API gave it.
+    """Compressed JSON lines: one answer of the server each, as its API gave it.
 
     It is a context manager, because it may have a temporary file.
     """

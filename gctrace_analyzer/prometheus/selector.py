@@ -30,10 +30,10 @@ class Matcher(NamedTuple):
 
 
 def parse(text: str | None) -> list[Matcher]:
-    """Returns the matchers of a selector; braces and a metric name may be there or not.
+    """Returns the matchers of a selector; braces and a metric name are optional.
 
     Raises:
-        BadSettingError: not a selector.
+        BadSettingError: the text is not a selector.
 
     >>> [str(each) for each in parse('{job="api", pod=~"api-.*"}')]
     ['job="api"', 'pod=~"api-.*"']
@@ -50,7 +50,7 @@ def parse(text: str | None) -> list[Matcher]:
         match = _MATCHER.match(inner, at)
         if match is None:
             raise _invalid(text or "")
-        # The metric's name is replaced by those that are fetched.
+        # The metric's name is replaced by the names to fetch.
         if match["label"] != "__name__":
             matchers.append(Matcher(match["label"], match["op"], match["value"]))
         at = match.end()
@@ -109,5 +109,5 @@ def _label(name: str) -> str:
 
 
 def _escaped(value: str) -> str:
-    # RE2 knows no escapes for letters beyond its own, so only its special characters get one.
+    # RE2 only knows its own letter escapes, so only its special characters get one.
     return re.sub(r"([\\.+*?()|\[\]{}^$])", r"\\\1", value)

@@ -1,4 +1,4 @@
-"""The answer to a query, and a series in that to an instant query."""
+"""The answer to a query, and a series in the answer to an instant query."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any, NamedTuple, TypedDict
 
 
 class Result(TypedDict):
-    """The series of an answer, as JSON has them."""
+    """The series of an answer, as in its JSON."""
 
     result: list[dict[str, Any]]
 
@@ -20,7 +20,7 @@ class Answer(TypedDict):
 
 
 class Series(NamedTuple):
-    """Its labels and its value; None if it has none, or none that is finite."""
+    """A series: its labels and its value; None without a finite value."""
 
     labels: dict[str, str]
     value: float | None

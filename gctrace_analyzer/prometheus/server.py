@@ -25,17 +25,17 @@ if TYPE_CHECKING:
 
 
 ATTEMPTS = 5
-"""How often a query is sent if the server is overloaded or its proxy cannot reach it."""
+"""Most attempts for a query if the server is overloaded or its proxy cannot reach it."""
 
 MOST_WAIT_S = 300.0
-"""A server that asks for a longer pause is not waited for."""
+"""Seconds. If the server asks for a longer pause, the query fails."""
 
 _FIRST_WAIT_S = 1.0
 _RETRIED = (429, 502, 503, 504)
 _CONNECTIONS = 3
-"""How often a connection is made for one query."""
+"""Most connections for one query."""
 _MOST_GET_CHARS = 6000
-"""Proxies refuse longer URLs."""
+"""Characters. Proxies refuse longer URLs."""
 
 
 class Server:
@@ -43,9 +43,9 @@ class Server:
 
     Args:
         url: its base address, without secrets (`address.parse`).
-        credentials: what proves who asks.
+        credentials: the credentials for the server.
         ca_file: certificates to trust instead of those of the system.
-        limits: how long an answer may take and how large it may be.
+        limits: the limits on the duration and size of an answer.
         sleep: waits; replaced in tests.
     """
 
@@ -144,7 +144,7 @@ class Server:
         )
 
     def _reached(self, path: str, fields: Mapping[str, str]) -> Response:
-        """Sends a query; again if the connection to a server that has answered before breaks."""
+        """Sends a query; again if a connection that has worked before breaks."""
         for attempt in range(1, _CONNECTIONS):
             try:
                 return self._send(path, fields)
@@ -162,7 +162,7 @@ class Server:
             response = self._connection.send(url, fields, post=self._post)
             is_short = sum(map(len, fields.values())) < _MOST_GET_CHARS
             if response.status in (403, 405) and self._post and is_short:
-                # Read-only proxies allow GET alone.
+                # Read-only proxies allow only GET.
                 again = self._connection.send(url, fields, post=False)
                 self._post = again.status >= 300
                 response = again if again.status < 300 else response
@@ -198,7 +198,7 @@ class Server:
 def _may_recover(response: Response, document: Mapping[str, Any] | None) -> bool:
     """Returns whether the same query may succeed later.
 
-    A timeout that the API itself reports would come again: the query asks for too much.
+    A timeout reported by the API itself would happen again: the query asks for too much.
     """
     if response.status == 429:
         return True
@@ -206,7 +206,7 @@ def _may_recover(response: Response, document: Mapping[str, Any] | None) -> bool
 
 
 def _texts(value: object) -> list[str]:
-    # Prometheus 3 adds infos on the names of counters, which have no interest here.
+    # Prometheus 3 adds infos on the names of counters, which are of no interest here.
     several = value if isinstance(value, list) else []
     return [str(text) for text in several if not str(text).startswith("PromQL info: ")]
 
@@ -237,7 +237,7 @@ def _said(document: Mapping[str, Any] | None) -> tuple[str, str] | None:
 
 
 def _seconds(text: str | None) -> float | None:
-    """Returns how long a `Retry-After` header asks to wait; None if it says nothing."""
+    """Returns the seconds that a `Retry-After` header asks for; None if unclear."""
     try:
         return None if text is None else Retry().parse_retry_after(text)
     except InvalidHeader:

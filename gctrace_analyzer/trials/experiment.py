@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 
 class Facts(TypedDict, total=False):
-    """What is known about the program, as `read` takes it."""
+    """The facts about the program, as `read` takes them."""
 
     gogc_now: str | float | None
     memory_limit_now: str | float | None
@@ -48,22 +48,22 @@ class Facts(TypedDict, total=False):
 
 
 MOST_ROUNDS = 20
-"""Rounds at most, where no number is given."""
+"""Default maximum of rounds."""
 
 _MOST_FAILURES = 2
-"""Runs of one side that fail, after which no more are made."""
+"""Failed runs of one side after which no more are made."""
 
 _FEW_REPEATS = 3
-"""Repeats of disturbed runs, before it is asked whether they help."""
+"""Repeats of disturbed runs before checking whether they help."""
 
 
 class NoChangeError(NoDataError):
-    """There is nothing to compare with: no other setting is recommended, and none was given.
+    """There is nothing to compare: no other setting is recommended, and none was given.
 
     Attributes:
-        reason: why not.
+        reason: why no setting is recommended.
         gogc: values of GOGC to try.
-        is_refused: whether nothing could be predicted.
+        is_refused: whether predictions were impossible.
     """
 
     def __init__(
@@ -78,19 +78,19 @@ class NoChangeError(NoDataError):
 
 @frozen
 class Progress:
-    """How far a measurement is.
+    """Progress of a measurement.
 
     Attributes:
         round: the number of the round; 0 is the warm-up.
-        most: the rounds at most.
-        is_fixed: whether all of these rounds are made, whatever they show.
-        side: the side that runs now; empty: the round has ended.
-        left_s: the time that is probably left; None if that is unknown.
-        folder: where the logs are.
-        is_repeat: whether the run is made again, because other work disturbed it.
-        may_be_server: whether the first run may be that of a server, which does not end by
-            itself: it takes long, or listens on a port.
-        port: the port that it listens on; None if that is unknown.
+        most: the largest number of rounds.
+        is_fixed: whether all of these rounds are made in any case.
+        side: the running side; empty: the round has ended.
+        left_s: the estimated remaining time; None if unknown.
+        folder: the folder of the logs.
+        is_repeat: whether the run repeats one that other work disturbed.
+        may_be_server: whether the first run may be a server, which does not end by itself: it takes
+            long, or listens on a port.
+        port: its port; None if unknown.
     """
 
     round: int
@@ -123,36 +123,37 @@ def measure(
     progress: Callable[[Progress], None] | None = None,
     **facts: Unpack[Facts],
 ) -> Comparison:
-    """Runs a program under several settings in turn, and compares what it took.
+    """Runs a program under several settings in turn, and compares the measured costs.
 
     The runs are made in rounds, each in random order, after one round that only warms up. Without
-    settings, the present environment is compared with what `recommend` advises from its first
-    run, and what it promises is predicted before the other runs.
+    settings, the present environment is compared with the recommendation from its first run; the
+    prediction is made before the other runs.
 
     Args:
         command: the program and its arguments.
         gogc: the values of GOGC to try; the first is the baseline. None or "off" means off.
         memory_limit: the memory limits to try, in every combination with `gogc`.
         sides: commands by name, instead of one command under several settings.
-        runs: the number of rounds. By default, until it is decided which side is better or that
-            they do not differ by more than 2 %, but at most 20.
+        runs: the number of rounds. By default, rounds are made until one side is better, or both
+            are within 2 %, but at most 20.
         serve_for: how long a server is measured, such as "30s"; then it is stopped.
         ready: the URL that answers when a server is ready, or a regular expression that its output
             matches then.
         load: the command that sends requests to the server.
-        metric: figures in the output of the program or its load, as regular expressions by name,
-            of which less is better.
-        metric_up: likewise, of which more is better.
+        metric: figures in the output of the program or its load, as regular expressions by name;
+            less is better.
+        metric_up: the same for figures of which more is better.
         decides: the name of the figure that decides; by default the first of `metric`, or else
             of `metric_up`.
         stdin: the file that the program reads; by default it has no input.
         timeout: how long a run, or its load, may take.
-        logs: the folder for the logs of all runs; by default a new one in the current folder. If
-            it has such runs, they count, and further ones are added; without a command they are
-            only read, unless `runs` asks for more.
+        logs: the folder for the logs of all runs; by default a new one in the current folder. Runs
+            already in it count, and further ones are added. Without a command they are only read,
+            unless `runs` asks for more.
         progress: is called before each run and after each round.
-        facts: what is known about the program, as in `read`; `gogc_now`, `memory_limit_now` and
-            `ballast_now` are those of the present environment, if the program sets them itself.
+        facts: facts about the program, as in `read`. If the program sets GOGC, the limit or a
+            ballast itself, `gogc_now`, `memory_limit_now` and `ballast_now` state the present
+            values.
 
     Raises:
         ProgramError: the program cannot be started, or fails under every setting.
@@ -164,7 +165,7 @@ def measure(
             argument="runs", value=str(runs), expected="a whole number, 1 or more"
         )
     limit = os.environ.get("GOMEMLIMIT")
-    # Sides that do not set them have what the environment has.
+    # Sides that do not set these use the values of the environment.
     known: Any = {
         "gogc": os.environ.get("GOGC"),
         "memory_limit": None if not limit else gomemlimit_mib(limit) or "off",
@@ -199,7 +200,7 @@ def _kept(
     plan: Plan,
     facts: Mapping[str, Any],
 ) -> Measurements:
-    """Returns the measurements that a folder has already, or none in a new folder."""
+    """Returns the measurements of a folder, without runs if it is new."""
     if logs is not None and (Path(logs) / MANIFEST).exists():
         kept = Measurements.opened(Path(logs))
         if any(run.round for run in kept.runs):
@@ -230,7 +231,7 @@ class _Experiment:
     ) -> None:
         self._kept, self._say = kept, say
         self._random = random.Random()
-        # An interval for a fixed number of rounds does not hold for rounds that are added later.
+        # An interval for a fixed number of rounds is not valid for rounds that are added later.
         kept.fixed = rounds is not None and not any(run.round for run in kept.runs)
         kept.most = rounds or MOST_ROUNDS
         self._until_decided = rounds is None
@@ -288,10 +289,10 @@ class _Experiment:
         raise ProgramError(Path(trials[0].words[0]).name, f"{problem}{where}", output=output)
 
     def _add_advised(self) -> None:
-        """Adds the side that is recommended from the baseline's first run.
+        """Adds the setting recommended from the baseline's first run as a side.
 
         Raises:
-            NoChangeError: none is recommended.
+            NoChangeError: no other setting is recommended.
         """
         kept = self._kept
         warm_up = kept.runs[0]
@@ -299,7 +300,7 @@ class _Experiment:
         cause = baseline.other_cause
         is_disturbed = warm_up.disturbed and cause is not None and cause.is_long_pauses
         if is_disturbed:
-            # Its pauses say nothing: the rounds decide.
+            # Its pauses prove nothing: the rounds decide.
             baseline = replace(baseline, other_cause=None)  # type: ignore[type-var]  # a dataclass
         first = recommend(baseline).row(0, named=True)
         if first["now"] or baseline.refused:
@@ -323,7 +324,7 @@ class _Experiment:
         kept.trials.append(Trial(setting_label(percent, mib), words, percent, mib))
 
     def _promise(self) -> None:
-        """Predicts every side from the baseline's first run, before the others are made."""
+        """Predicts every side from the baseline's first run, before the other sides run."""
         first, *others = self._kept.trials
         if any(trial.words != first.words for trial in others):
             return
@@ -404,7 +405,7 @@ def _other_work(run: TrialRun) -> str:
 
 
 def _setting(trial: Trial, baseline: Predictor) -> Setting:
-    """Returns the setting of a side; what it does not set is as in the baseline."""
+    """Returns the setting of a side; values that it does not set are as in the baseline."""
     now = baseline.now
     if trial.gogc is not None:
         now = replace(now, gogc=None if isinstance(trial.gogc, str) else trial.gogc)

@@ -1,12 +1,13 @@
 """Runs one program, measures it, and leaves none of its processes behind.
 
-Started as a process of its own (`python -I -S guard.py`), for three reasons. It lives as long as
-its standard input is open, so that the program ends with whoever started it, even by SIGKILL. It
-adopts what the program leaves behind, and ends it. And a process inherits the largest resident
-memory of the one that forks it, which is small here.
+Started as a process of its own (`python -I -S guard.py`), for three reasons. First, it lives as
+long as its standard input is open, so the program ends together with the process that started it,
+even after SIGKILL. Second, it adopts processes that the program leaves behind, and ends them.
+Third, a process inherits the peak resident memory of the process that forks it, which is small
+here.
 
-It can also measure what `go run` and `go test` build: they are given this file as `-exec`, which
-runs the program that they built with the settings that are meant for it alone.
+It can also measure programs built by `go run` and `go test`. These get this file as `-exec`, which
+runs the built program with the settings meant only for it.
 """
 
 from __future__ import annotations
@@ -25,14 +26,13 @@ Record: TypeAlias = dict[str, Any]
 """A task or a report, as JSON."""
 
 EXEC = "GCTRACE_ANALYZER_TRIAL"
-"""The variable that has the task for the guard that the go command starts."""
+"""The variable with the task for the guard that the go command starts."""
 
 _POLL_S = 0.05
-"""How often memory is looked at: the largest value so far is read, so that no peak is missed but
-that of the last moments."""
+"""Seconds between readings of the peak memory, so that only the last moments may be missed."""
 
 _MOST_S = 5.0
-"""How long to try to end processes, which the kernel may hold."""
+"""Seconds for trying to end processes, which the kernel may hold."""
 
 _PR_SET_PDEATHSIG, _PR_SET_CHILD_SUBREAPER = 1, 36
 """From linux/prctl.h."""
@@ -46,7 +46,7 @@ def main() -> int:
         return _measure_for_go(json.loads(os.environ.pop(EXEC)), sys.argv[1:])
     line = _line(0)
     if not line.endswith(b"\n"):
-        # Whoever started it was interrupted first.
+        # The process that started this one was interrupted first.
         return 0
     task = json.loads(line)
     _control(_PR_SET_CHILD_SUBREAPER, 1)
@@ -57,8 +57,8 @@ def main() -> int:
 
 
 def _measure_for_go(task: Record, command: list[str]) -> int:
-    """Runs what the go command has built, adds a report to a file, and exits like the program."""
-    # What ends the go command is for the program, whose report is still needed.
+    """Runs a program that the go command has built, writes its report, and exits like it."""
+    # A signal that ends the go command is for the program, whose report is still needed.
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, signal.SIG_IGN)
 
@@ -86,7 +86,7 @@ def _measure(task: Record, lifeline: int | None, started: Any) -> Record:
     Args:
         task: `command` and `env`; `cwd`, `stdin`, `out` and `err` are paths.
         lifeline: the program is killed when this descriptor is closed at the other end.
-        started: is called with a record that has the process id, once the program runs.
+        started: called with a record with the process id, once the program runs.
     """
     awake, wake = os.pipe()
     for end in (awake, wake):
@@ -123,7 +123,7 @@ def _report(ended: tuple[int, int, Any], begin: float, peak_kib: int) -> Record:
     pid, status, usage = ended
     peak_mib = usage.ru_maxrss / _RSS_UNITS_PER_MIB
     # A program inherits the peak of this program (not that of the process that became it, which
-    # `ru_maxrss` has); below that, what was seen last counts, if it was looked at more than once.
+    # `ru_maxrss` has). Below that peak, the last reading counts, if there was more than one.
     if peak_mib <= _peak_kib(os.getpid()) / 1024:
         peak_mib = peak_kib / 1024 if end - begin > 2 * _POLL_S else None
     return {
@@ -174,7 +174,7 @@ def _kill(pid: int) -> None:
 
 
 def _end_descendants(group: int | None) -> None:
-    """Kills all that the program has left behind: its group, and whom this process adopted."""
+    """Kills everything that the program left behind: its group, and adopted processes."""
     if group is not None:
         with suppress(ProcessLookupError, PermissionError):
             os.killpg(group, signal.SIGKILL)
@@ -189,7 +189,7 @@ def _end_descendants(group: int | None) -> None:
 
 
 def _descendants() -> list[int]:
-    """Returns the children of this process, their children, and so on; none without /proc."""
+    """Returns all descendants of this process; none without /proc."""
     children: dict[int, list[int]] = {}
     for path in Path("/proc").glob("[0-9]*/stat"):
         with suppress(OSError):
@@ -217,7 +217,7 @@ def _peak_kib(pid: int) -> int:
 
 
 def _control(option: int, value: int) -> None:
-    """Calls prctl, where there is one."""
+    """Calls prctl, if it exists."""
     if sys.platform == "linux":
         with suppress(ImportError, OSError, AttributeError):
             import ctypes
@@ -239,5 +239,5 @@ def _write(descriptor: int, record: Record) -> None:
 
 
 if __name__ == "__main__":
-    # Nothing of the interpreter's own end is needed.
+    # The interpreter's own cleanup is not needed.
     os._exit(main())

@@ -1,4 +1,4 @@
-"""What else happened on the machine during a run: other work on the CPUs, and throttling."""
+"""Other activity on the machine during a run: work on the CPUs, and throttling."""
 
 from __future__ import annotations
 
@@ -20,18 +20,19 @@ _LISTEN = "0A"
 """The state of a socket that accepts connections (include/net/tcp_states.h)."""
 _MOUNTED = Path("/sys/fs/cgroup")
 _UNITS = {"throttled_usec": 1e6, "throttled_time": 1e9}
-"""The fields of cpu.stat with the time of throttling (cgroup version 2 and 1), per second."""
+"""The fields of cpu.stat with the throttled time (cgroup versions 2 and 1), and their units per
+second."""
 
 
 @frozen
 class MachineTime:
-    """Readings at one moment, in seconds; None where the system does not have them.
+    """Readings at one moment, in seconds; None if the system lacks them.
 
     Attributes:
         clock_s: the time.
         busy_s: CPU time of everything on this machine since it started.
         own_s: CPU time of this process.
-        throttled_s: how long the CPU limit of this container has stopped it.
+        throttled_s: time for which the CPU limit stopped this container.
     """
 
     clock_s: float
@@ -52,13 +53,13 @@ class MachineTime:
         return max(self.busy_s - since.busy_s - own - measured_s, 0.0)
 
     def throttled_since(self, since: MachineTime) -> float | None:
-        """Returns how long the container was stopped meanwhile; None if unknown."""
+        """Returns how long the container was throttled since then; None if unknown."""
         if self.throttled_s is None or since.throttled_s is None:
             return None
         return self.throttled_s - since.throttled_s
 
     def is_crowded(self, since: MachineTime, foreign_s: float | None) -> bool:
-        """Returns whether other work took enough to change the result."""
+        """Returns whether other work took enough CPU to change the result."""
         if foreign_s is None:
             return False
         whole = (self.clock_s - since.clock_s) * (os.cpu_count() or 1)
@@ -66,7 +67,7 @@ class MachineTime:
 
 
 def cpu_s(pid: int) -> float | None:
-    """Returns the CPU time of a running process; None where the system does not say it."""
+    """Returns the CPU time of a running process; None if the system does not show it."""
     with suppress(OSError, ValueError):
         fields = (_PROC / str(pid) / "stat").read_text().rpartition(") ")[2].split()
         return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
@@ -95,15 +96,15 @@ def busy_s() -> float | None:
 
 
 def _throttled_s() -> float | None:
-    """Returns how long CPU limits have stopped this process, in its cgroup or one above it."""
+    """Returns the throttled time of this process, in its cgroup or one above it."""
     times = [time_s for path in _cgroups() if (time_s := _stopped_s(path)) is not None]
     return sum(times) if times else None
 
 
 def _cgroups() -> list[Path]:
-    """Returns the folders of its cgroups that may have a CPU limit; none, if none are mounted.
+    """Returns the folders of its cgroups that may have a CPU limit; empty if not mounted.
 
-    What is mounted may be its own cgroup, whose path is then that outside the container.
+    The mounted folder may be its own cgroup; the path is then that outside the container.
     """
     try:
         lines = (_PROC / "self" / "cgroup").read_text().splitlines()

@@ -1,4 +1,4 @@
-"""A folder of measured runs: their logs, the manifest, and the comparison that they make."""
+"""A folder of measured runs: their logs, the manifest, and their comparison."""
 
 from __future__ import annotations
 
@@ -30,14 +30,14 @@ class Measurements:
     """Runs in a folder, each with its logs; the manifest is written after each run.
 
     Attributes:
-        folder: where they are.
+        folder: the folder of the runs.
         trials: the sides; the baseline is first.
         plan: how each run is made.
-        facts: what is known about the program, as `read` takes it.
-        runs: what was measured.
-        promises: what was predicted of each side, or why nothing was.
+        facts: the facts about the program, as `read` takes them.
+        runs: the measured runs.
+        promises: the prediction for each side, or why there is none.
         fixed: whether the number of rounds was fixed before the first.
-        most: the rounds at most.
+        most: the largest number of rounds.
     """
 
     def __init__(
@@ -56,7 +56,7 @@ class Measurements:
 
     @property
     def measurement(self) -> Measurement:
-        """What was measured so far, of the sides that can run."""
+        """The measurements so far, for the sides that can run."""
         sides = [trial.label for trial in self.trials]
         counted = {run.side for run in self.runs if run.error is None}
         times = {name for run in self.runs for name in run.times}
@@ -92,7 +92,7 @@ class Measurements:
         """Returns the measurements of a folder.
 
         Raises:
-            UnreadableInputError: the folder has none, or of another version.
+            UnreadableInputError: the folder has no measurements, or those of another version.
         """
         try:
             known = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
@@ -112,12 +112,12 @@ class Measurements:
         return kept
 
     def require_same(self, trials: Sequence[Trial], plan: Plan) -> None:
-        """Checks that these are runs of the same commands, made in the same way.
+        """Checks that the runs have the same commands, made in the same way.
 
         Raises:
-            BadSettingError: they are not.
+            BadSettingError: they differ.
         """
-        # What was recommended is a side that was not asked for.
+        # A recommended setting is a side that nobody asked for.
         known = self.trials[: len(trials)] if trials[0].label == NOW else self.trials
         asked, made = (
             json.dumps([[asdict(trial) for trial in several], asdict(how)])
@@ -136,7 +136,7 @@ class Measurements:
         return self.folder / f"{name}-{number:02}{'-again' if again else ''}.log"
 
     def read(self, run: TrialRun) -> Run:
-        """Returns what the garbage collector did in a run; nothing if it did not run."""
+        """Returns the run of the garbage collector, without cycles if it did not run."""
         trial = next(trial for trial in self.trials if trial.label == run.side)
         settings = {"gogc": trial.gogc, "memory_limit": trial.memory_limit_mib}
         own = {name: value for name, value in settings.items() if value is not None}
@@ -147,7 +147,7 @@ class Measurements:
             return from_frame(schema.empty("cycles"), **facts)
 
     def comparison(self) -> Comparison:
-        """Returns the sides compared.
+        """Returns the compared sides.
 
         Raises:
             NoDataError: fewer than two sides have a run that counts.
@@ -176,7 +176,7 @@ class Measurements:
 
 
 def _file_name(label: str) -> str:
-    """Returns a side's name as a part of a file name.
+    """Returns a side's name as part of a file name.
 
     >>> _file_name("GOGC=200 GOMEMLIMIT=1GiB")
     'gogc200-gomemlimit1gib'

@@ -1,4 +1,4 @@
-"""What is measured: sides with their settings and commands, and how each run is made."""
+"""What to measure: sides with their settings and commands, and how each run is made."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     Words: TypeAlias = str | Sequence[str]
 
 NOW = "now"
-"""The name of the side that has the environment as it is."""
+"""The name of the side with the unchanged environment."""
 
 _NUMBER = re.compile(r"([-+]?\d[\d,]*\.?\d*(?:[eE][-+]?\d+)?)\s*(ns|us|µs|ms|s|m|h|k|M|G)?")
 _TIME = re.compile(r"(?:[^=]*=)?(\d+(?:\.\d*)?)(ms|s|m|h)")
@@ -38,7 +38,7 @@ class OutputMetric:
 
     Attributes:
         name: its name.
-        pattern: its first group, or else the whole of it, is the figure; the last match counts.
+        pattern: its first group, or else the whole match, is the figure; the last match counts.
         up: whether more is better.
     """
 
@@ -71,8 +71,8 @@ class Trial:
     Attributes:
         label: its name.
         words: the program and its arguments.
-        gogc: None: as in the environment.
-        memory_limit_mib: None: as in the environment.
+        gogc: GOGC; None: as in the environment.
+        memory_limit_mib: GOMEMLIMIT; None: as in the environment.
     """
 
     label: str
@@ -82,7 +82,7 @@ class Trial:
 
     @property
     def environment(self) -> dict[str, str]:
-        """What it adds to the environment."""
+        """The variables to add to the environment."""
         values = {"GODEBUG": with_gctrace(os.environ.get("GODEBUG", ""))}
         if self.gogc is not None:
             values["GOGC"] = f"{self.gogc:g}" if isinstance(self.gogc, float) else self.gogc
@@ -92,7 +92,7 @@ class Trial:
 
     @property
     def given_s(self) -> set[float]:
-        """The times in its arguments in seconds, such as that of `-d 2s`."""
+        """The times in its arguments in seconds, such as in `-d 2s`."""
         times = (_TIME.fullmatch(word) for word in self.words[1:])
         return {float(time[1]) * _MS[time[2]] / 1000 for time in times if time}
 
@@ -102,11 +102,11 @@ class Plan:
     """How each run is made.
 
     Attributes:
-        serve_for_s: how long a server is measured; None: until its load, or it, has ended.
-        ready: the URL that answers, or the expression in its output, once it is ready.
-        load: the command that makes the load.
+        serve_for_s: how long a server is measured; None: until its load or the server ends.
+        ready: the URL that answers, or the pattern in the output, once the server is ready.
+        load: the command that generates the load.
         metrics: the figures in the output.
-        stdin: what the program reads.
+        stdin: the file that the program reads.
         timeout_s: how long a run or its load may take.
     """
 
@@ -124,7 +124,7 @@ class Plan:
 
     @property
     def measured(self) -> tuple[OutsideMetric, ...]:
-        """What is measured; the first one decides."""
+        """The measured metrics; the first one decides."""
         usual = (CPU, RSS, WALL) if self.is_server else (WALL, CPU, RSS)
         named = {metric.name: metric for metric in usual}
         own = [
@@ -134,7 +134,7 @@ class Plan:
         return tuple(dict.fromkeys((*own, *usual)))
 
     def missing(self, figures: Mapping[str, float]) -> OutputMetric | None:
-        """Returns a metric that the output of a run does not have; None if it has all."""
+        """Returns a metric that the output of a run lacks; None if it has all."""
         missing = (one for one in self.metrics if one.pattern and one.name not in figures)
         return next(missing, None)
 
@@ -157,7 +157,7 @@ def plan_of(
     """Returns how each run is made, from the arguments of `measure`.
 
     Raises:
-        BadSettingError: one is not valid.
+        BadSettingError: an argument is not valid.
     """
     if load is not None and ready is None:
         raise BadSettingError(
@@ -213,7 +213,7 @@ def trials_of(
     memory_limit: SizeValues | Present,
     sides: Mapping[str, Words] | None,
 ) -> list[Trial]:
-    """Returns the sides; only the present environment, if no settings are given."""
+    """Returns the sides; without settings, only the present environment."""
     if sides:
         if command is not None or gogc is not PRESENT or memory_limit is not PRESENT:
             raise BadSettingError(
@@ -231,7 +231,7 @@ def trials_of(
     settings = product(_values(gogc, "gogc"), _values(memory_limit, "memory_limit"))
     trials = [Trial(setting_label(*pair) or NOW, words, *pair) for pair in settings]
     if len(trials) == 1 and trials[0].label != NOW:
-        # One setting is compared with the environment as it is.
+        # A single setting is compared with the unchanged environment.
         trials.insert(0, Trial(NOW, words))
     return trials
 

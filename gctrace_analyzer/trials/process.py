@@ -1,4 +1,4 @@
-"""A program that is measured while it runs, and that ends with the block in which it runs."""
+"""A measured program that ends with the block in which it runs."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from gctrace_analyzer.frozen import frozen
 from gctrace_analyzer.trials import guard
 
 _GRACE_S = 5.0
-"""How long a program may take to end after SIGTERM."""
+"""Seconds that a program may take to end after SIGTERM."""
 
 _GUARD = (sys.executable, "-I", "-S", str(Path(guard.__file__)))
 _GO_VERBS = ("run", "test")
@@ -26,14 +26,14 @@ _GO_VERBS = ("run", "test")
 
 @frozen
 class Usage:
-    """What a program used until it ended.
+    """Resources that a program used until it ended.
 
     Attributes:
         wall_s: how long it ran.
         cpu_s: its CPU time and that of its children.
         max_rss_mib: its largest resident memory; None if that is unknown.
-        exit_code: negative: the signal that ended it.
-        all_cpu_s: the CPU time with that of the go command that built it.
+        exit_code: its exit code; negative: the signal that ended it.
+        all_cpu_s: the CPU time including that of the go command that built it.
     """
 
     wall_s: float
@@ -45,11 +45,11 @@ class Usage:
 
 @frozen
 class Command:
-    """A program with its arguments, the variables that are its own, and its files.
+    """A program with its arguments, its own variables and its files.
 
     Attributes:
         words: the program and its arguments.
-        environment: what to add to the environment.
+        environment: the variables to add to the environment.
         out: the file for its standard output.
         err: the file for its standard error.
         stdin: the file that it reads.
@@ -72,7 +72,7 @@ class Command:
 
 
 def is_benchmark(words: Sequence[str]) -> bool:
-    """Whether a command runs benchmarks of a test, whose names belong between the lines of gctrace.
+    """Returns whether a command runs test benchmarks, whose names belong between gctrace lines.
 
     >>> is_benchmark(["./parse.test", "-test.bench=."]), is_benchmark(["go", "test", "-bench", "X"])
     (True, True)
@@ -82,7 +82,7 @@ def is_benchmark(words: Sequence[str]) -> bool:
 
 
 class Measured:
-    """A running program; at the end of the block neither it nor what it started is left.
+    """A running program; the block ends it and everything it started.
 
     Raises:
         ProgramError: it cannot be started.
@@ -125,32 +125,32 @@ class Measured:
 
     @property
     def pid(self) -> int | None:
-        """Its process id; None before the go command has started it."""
+        """The process id; None before the go command has started the program."""
         if self._reports is None:
             return self._pid
         started = [record["pid"] for record in self._executed() if "pid" in record]
         return started[-1] if started else None
 
     def wait(self, seconds: float | None = None) -> Usage | None:
-        """Returns what it used if it ends in this time; None if it still runs."""
+        """Returns the usage if the program ends in this time; None if it still runs."""
         record = self._next(seconds)
         return None if record is None else self._usage(record)
 
     def terminate(self, number: int = signal.SIGTERM) -> Usage | None:
-        """Asks it to end by a signal, and ends it if it does not."""
+        """Asks the program to end by a signal, and kills it if it does not."""
         if (pid := self.pid) is not None:
             with suppress(ProcessLookupError, PermissionError):
                 os.kill(pid, number)
         return self.wait(_GRACE_S) or self.kill()
 
     def kill(self) -> Usage | None:
-        """Ends it at once."""
+        """Kills the program at once."""
         assert self._guard.stdin is not None
         self._guard.stdin.close()
         return self.wait(_GRACE_S)
 
     def close(self) -> None:
-        """Ends what still runs, and waits until nothing of it is left."""
+        """Ends everything that still runs, and waits until nothing is left."""
         assert self._guard.stdin is not None
         assert self._guard.stdout is not None
         try:
@@ -158,7 +158,7 @@ class Measured:
             with suppress(subprocess.TimeoutExpired):
                 self._guard.wait(2 * _GRACE_S)
         finally:
-            # Without it, the program ends too (see `guard`).
+            # Without the guard, the program ends too (see `guard`).
             self._guard.kill()
             self._guard.wait()
             self._guard.stdout.close()
@@ -170,7 +170,7 @@ class Measured:
         if self._reports is None:
             return words
         program = " ".join(f"'{word}'" for word in _GUARD)
-        # A result from the cache of tests would be no measurement.
+        # A cached test result would not be a measurement.
         fresh = ["-count=1"] if words[1] == "test" else []
         return [*words[:2], "-exec", program, *fresh, *words[2:]]
 
@@ -187,7 +187,7 @@ class Measured:
         return {**os.environ, guard.EXEC: json.dumps(task)}
 
     def _next(self, seconds: float | None) -> guard.Record | None:
-        """Returns the next record of the guard; None if there is none in this time, or no more."""
+        """Returns the guard's next record; None if there is none in this time, or no more."""
         assert self._guard.stdout is not None
         until = None if seconds is None else time.monotonic() + seconds
         while b"\n" not in self._data:
@@ -202,7 +202,7 @@ class Measured:
         return record
 
     def _executed(self) -> list[guard.Record]:
-        """Returns the records of the programs that the go command has started."""
+        """Returns the records of programs started by the go command."""
         try:
             assert self._reports is not None
             return [json.loads(line) for line in self._reports.read_text().splitlines()]

@@ -29,11 +29,11 @@ if TYPE_CHECKING:
 
 _TICK_S = 0.05
 _ANSWER_S = 1.0
-"""How long an answer may take that shows that a server is ready."""
+"""Seconds for an answer that shows that a server is ready."""
 
 _LOOKS_S = (5.0, 30.0)
-"""When it is looked whether a program is a server, which does not end by itself; after the last
-time, it may be one in any case."""
+"""Times at which to check whether a program is a server, which does not end by itself; after the
+last time, it may be one anyway."""
 
 _URL = re.compile(r"(https?|tcp)://\S+")
 
@@ -44,7 +44,7 @@ class _RunFailedError(Exception):
 
 @frozen
 class _Window:
-    """The part of a run that is measured, and the CPU time of the load."""
+    """The measured part of a run, and the CPU time of the load."""
 
     wall_s: float
     cpu_s: float
@@ -58,14 +58,14 @@ def run_trial(
     log: Path,
     runs_on: Callable[[int | None], None] = lambda _: None,
 ) -> TrialRun:
-    """Runs a side once and returns what was measured; a failure is a result too.
+    """Runs a side once and returns the measurements; a failure is a result too.
 
     Args:
         trial: the side.
         plan: how its runs are made.
-        number: of the round; 0 is the warm-up.
+        number: the number of the round; 0 is the warm-up.
         log: the file for its standard error; other output goes next to it.
-        runs_on: is called with the port that it listens on, if any, when it may never end.
+        runs_on: called with its port, if any, when the program may never end.
 
     Raises:
         ProgramError: a command cannot be started.
@@ -83,7 +83,7 @@ def run_trial(
     window: _Window | None = None
     usage: Usage | None
     with Measured(command) as program:
-        # What measures the program has started too, which is no other work.
+        # The program was started by the measuring process, which is no other work.
         before = MachineTime.now()
         try:
             window, usage = _run(program, plan, command, load_log, runs_on)
@@ -94,7 +94,7 @@ def run_trial(
     foreign_s = after.foreign_s(before, used + (window.load_cpu_s if window else 0.0))
     paths = [path for path in dict.fromkeys((log, out, load_log)) if path.exists()]
     if error is not None:
-        # A load that failed says why; else the program does.
+        # If the load failed, it gives the reason; else the program does.
         told = load_log if error.startswith("the load") and load_log.exists() else log
         error = "\n".join(filter(None, (error, last_output(told) if told.exists() else "")))
     for path in paths:
@@ -181,7 +181,7 @@ def _cpu_s(program: Measured) -> float | None:
 
 
 def _require_running(program: Measured, seconds: float) -> None:
-    """Waits this many seconds; if a server ends meanwhile, the run failed."""
+    """Waits this many seconds; if a server ends before, the run failed."""
     if (usage := program.wait(seconds)) is not None:
         msg = f"ended before it was stopped: {_ending(usage.exit_code)}"
         raise _RunFailedError(msg)
@@ -206,13 +206,13 @@ def _is_ready(ready: str, command: Command) -> bool:
 
 
 def _answers(url: str) -> bool:
-    """Returns whether a server answers at this address, with whatever but an error of its own."""
+    """Returns whether a server answers at this address, except with a server error."""
     parts = urlsplit(url)
     with suppress(OSError, ValueError):
         if parts.scheme == "tcp":
             with socket.create_connection((parts.hostname or "", parts.port or 0), _ANSWER_S):
                 return True
-        # A proxy would answer for a server that is not there.
+        # A proxy would answer for a missing server.
         opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
         try:
             with opener.open(url, timeout=_ANSWER_S):
@@ -223,7 +223,7 @@ def _answers(url: str) -> bool:
 
 
 def _run_load(program: Measured, plan: Plan, log: Path) -> float:
-    """Runs the load, at most for as long as the server is measured; returns its CPU time."""
+    """Runs the load, at most while the server is measured; returns its CPU time."""
     command = Command(plan.load, {}, log, log)
     begin = time.monotonic()
     most_s = plan.timeout_s if plan.serve_for_s is None else plan.serve_for_s

@@ -43,7 +43,7 @@ Backend = Literal["plotly", "matplotlib"]
 
 
 class OnPlotly(TypedDict, total=False):
-    """The keyword arguments with which a plot is a Plotly figure."""
+    """The keyword arguments for a plot as a Plotly figure."""
 
     backend: Literal["plotly"]
     ax: None
@@ -51,7 +51,7 @@ class OnPlotly(TypedDict, total=False):
 
 
 class OnMatplotlib(TypedDict, total=False):
-    """Those with which it is a Matplotlib figure."""
+    """The keyword arguments for a plot as a Matplotlib figure."""
 
     backend: Required[Literal["matplotlib"]]
     ax: None
@@ -59,7 +59,7 @@ class OnMatplotlib(TypedDict, total=False):
 
 
 class OnAxes(TypedDict, Generic[Target], total=False):
-    """Those with which it is drawn on axes."""
+    """The keyword arguments for a plot drawn on axes."""
 
     backend: Backend
     ax: Required[Target]
@@ -93,10 +93,10 @@ def on(axis: Axis, report: Report, name: str) -> Figure:
 
 
 def with_data(figure: Figure) -> Figure:
-    """Returns the figure if there is anything to draw.
+    """Returns the figure if it has any data.
 
     Raises:
-        NoDataError: there is not; it says what the input lacks, and how to get it.
+        NoDataError: there is no data; the error says what the input lacks, and how to get it.
     """
     if figure.drawn:
         return figure
@@ -118,7 +118,7 @@ _NEEDED = {
         "  curl -o heap.pb.gz http://localhost:6060/debug/pprof/heap"
     ),
 }
-"""What plots need that are not of GC cycles."""
+"""Data other than GC cycles that plots need."""
 
 
 def drawn(
@@ -194,7 +194,7 @@ class Drawing:
 
 
 class _Plot(property):
-    """The plot that has the name of the attribute."""
+    """A descriptor for the plot with the name of the attribute."""
 
     def __init__(self, figure: Callable[[Report, Axis], Figure]) -> None:
         self.figure, self.__doc__ = figure, figure.__doc__
@@ -243,12 +243,12 @@ class Plots:
     if not TYPE_CHECKING:
 
         def __getattr__(self, name):
-            """Names the plots that exist, the nearest first."""
+            """Raises an error that names the existing plots, the nearest first."""
             error = f"no plot {name!r}. Plots: {', '.join(by_nearness(name, PLOTS))}"
             raise AttributeError(error)
 
         def __call__(self, name="timeline", **_):
-            """Says how a plot is drawn."""
+            """Raises an error that says how to draw a plot."""
             error = f"run.plot is not a function. Did you mean run.plot.{name}()?"
             raise TypeError(error)
 

@@ -36,23 +36,23 @@ if TYPE_CHECKING:
 
 
 _SOON = 0.25
-"""Of the time of a log. After a longer wait for its first cycle, the axis begins with that cycle,
-because the wait would take the room of what is to be seen."""
+"""Share of the time of a log. After a longer wait for its first cycle, the axis begins with that
+cycle, because the wait would take the room of the data."""
 
 
 _FAR_ABOVE = 2.0
-"""A start-up this many times as high as all that follows is above the axis."""
+"""Multiple of the later maximum. A start-up this high is drawn above the axis."""
 
 _FEWEST_LATER = 10
-"""Cycles after the start-up. With fewer, the start-up is what the log is about."""
+"""Cycles after the start-up. With fewer, the log is about the start-up."""
 
 
 @frozen
 class Axis:
     """The drawn rows with derived columns and `x`; `origins` has the start of each process.
 
-    The rows are cycles, or with `by_dumps` intervals between dumps or scrapes. `leaves_out` is
-    how many processes are not drawn.
+    The rows are cycles, or with `by_dumps` intervals between dumps or scrapes. `leaves_out` is the
+    number of processes that are not drawn.
     """
 
     cycles: pl.DataFrame
@@ -67,7 +67,7 @@ class Axis:
 
     @property
     def noun(self) -> str:
-        """What the rows are."""
+        """The name for a row."""
         return "intervals" if self.by_dumps else "cycles"
 
     @property
@@ -97,7 +97,7 @@ class Axis:
 
     @property
     def _begin(self) -> Any:
-        """The start of the process, if the log has its first cycle and that came soon."""
+        """The start of the process, if the log has its first cycle soon after it."""
         first = self.cycles.row(0, named=True)
         begin: Any = self.cycles["x"].min()
         if first.get("gc_num") != 1 or first["x"] != begin:
@@ -115,10 +115,10 @@ class Axis:
         return float((at - self.zero).total_seconds())
 
     def ceiling(self, *columns: str) -> float | None:
-        """Returns where an axis ends that a start-up would stretch; None if it does not.
+        """Returns where an axis ends that a start-up would stretch; None if none would.
 
-        That is the highest value after the start-up: what a program does while it starts must
-        not flatten all that follows. A later peak is always drawn.
+        The end is the highest value after the start-up, because a start-up must not flatten
+        everything after it. A later peak is always drawn.
         """
         known = [name for name in columns if name in self.cycles.columns]
         if not known:
@@ -168,7 +168,7 @@ class Axis:
         return _where(is_cycle="gc_num" in self.cycles.columns)
 
     def mark(self, name: str, column: str, look: str = "", **settings: Any) -> Mark:
-        """Returns a column as a line; its look is that of its name, unless another is given.
+        """Returns a column as a line; its look depends on its name, unless one is given.
 
         If it was binned, the line shows the mean of each bin, and a band its lowest and its
         highest value.
@@ -192,9 +192,9 @@ class Axis:
 def axis_of(report: Report, *, bins: int, process: int | None = None) -> Axis:
     """Returns the axis of a run, or of one process.
 
-    All processes are drawn if they follow each other on one clock. Otherwise only the one that
-    the verdict is about is drawn, because processes that run side by side would overlap; if the
-    verdict is about none of them, the one with the most cycles.
+    All processes are drawn if they follow each other on one clock. Otherwise only one is drawn,
+    because processes that run side by side would overlap: the process of the verdict, or else the
+    one with the most cycles.
     """
     by_dumps = report.analysis.by_dumps
     whole = _intervals(report) if by_dumps else report.analysis.tables["cycles"]
@@ -239,7 +239,7 @@ def with_idle(cycles: pl.DataFrame) -> pl.DataFrame:
     busy_ms = pl.col("gc_cpu_ms") + pl.col("idle_cpu_ms").fill_null(0)
     elapsed_s = pl.col("elapsed_s")
     allocated_mib = alloc_while_marking_mib() + alloc_before_mib()
-    # What the resolution hides of a process is no curve of its cycles either.
+    # Values that the resolution hides have no curve per cycle either.
     is_known = quotient("alloc_mib_per_s").is_not_null().over("process")
     rare = {"stw_total_ms": pauses_ms()} | metrics()
     drawn = whole(cycles).with_columns(
@@ -256,7 +256,7 @@ def with_idle(cycles: pl.DataFrame) -> pl.DataFrame:
 def _spent_share() -> pl.Expr:
     """Returns the GC CPU of a cycle over its time, which adds up to that of the run.
 
-    Of a single short cycle it may be above 1: its start is printed in whole milliseconds.
+    For a single short cycle it may be above 1, because its start is printed in whole milliseconds.
     """
     length_ms = 1000 * pl.col("elapsed_s") * pl.col("cpus")
     return pl.when(length_ms != 0).then(pl.col("gc_cpu_ms") / length_ms)
@@ -265,8 +265,8 @@ def _spent_share() -> pl.Expr:
 def _drawn_gogc() -> pl.Expr:
     """Returns the effective GOGC as charts show it.
 
-    It is 0 where the goal is below the live heap, and null where the goal does not show it: at
-    the minimum of a heap, and after a cycle that found the heap empty.
+    It is 0 if the goal is below the live heap. It is null if the goal does not show it: at the heap
+    minimum, and after a cycle that found the heap empty.
     """
     by_minimum = (pl.col("goal_set_by") == "heap-minimum").fill_null(value=False)
     is_empty = (before("heap_live_mib") < 1).fill_null(value=False)
@@ -312,7 +312,7 @@ def _shown(cycles: pl.DataFrame, report: Report, process: int | None) -> tuple[l
     if process is None and len(per) > 1:
         process = process_of_verdict(report.analysis)
     is_subject = (pl.col("process") == pl.lit(process)).fill_null(value=False)
-    # The one with the most cycles is last.
+    # The process with the most cycles is last.
     one = per.sort(is_subject, "len", pl.col("process").neg()).row(-1, named=True)
     return [one["process"]], one["known"]
 

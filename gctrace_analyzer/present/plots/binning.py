@@ -15,7 +15,7 @@ def checked(bins: int) -> int:
     """Returns the number of bins.
 
     Raises:
-        BadSettingError: it is not a whole number, or less than 2.
+        BadSettingError: the value is not a whole number, or is less than 2.
     """
     if isinstance(bins, int) and not isinstance(bins, bool) and bins >= 2:
         return bins
@@ -33,7 +33,7 @@ def binned(points: pl.DataFrame, bins: int, *, gaps: bool = False) -> pl.DataFra
     Args:
         points: `x` and `y`, optionally `weight` for the mean, and further columns.
         bins: the number of bins.
-        gaps: keep points without a value, which interrupt a line; of bins, those without any.
+        gaps: keep points (or bins) without a value, which interrupt a line.
     """
     if gaps and len(points):
         x = points["x"].to_physical().cast(pl.Float64)
@@ -58,14 +58,14 @@ def binned(points: pl.DataFrame, bins: int, *, gaps: bool = False) -> pl.DataFra
         grouped = grouped.with_columns(weights if same else weights[known["row"]])
         mean = pl.when(weight.sum() > 0).then((y * weight).sum() / weight.sum()).otherwise(mean)
     if known["x"].is_sorted():
-        # Then groups are slices, which are far quicker than groups of scattered rows.
+        # Then groups are slices, which are much faster than scattered rows.
         grouped = grouped.with_columns(pl.col("bin").set_sorted())
     drawn = (
         grouped.group_by("bin")
         .agg(pl.col("row").get(y.arg_max()), low=y.min(), high=y.max(), y=mean)
         .sort("bin")
     )
-    # Only of the rows that are drawn
+    # Only over the rows that are drawn
     others = points.drop("y", "weight", strict=False)[drawn["row"]]
     return others.hstack(drawn.select("low", "high", "y"))
 
@@ -80,8 +80,8 @@ def distribution(values: pl.Series, bins: int) -> tuple[pl.Series, pl.Series]:
     if count <= bins:
         chosen = list(range(count))
     else:
-        # Half of the points are taken at equal steps, and the other half are the largest values,
-        # because the tail of the pauses matters most.
+        # Half of the points are at equal steps. The other half are the largest values, because the
+        # tail of the pauses matters most.
         steps = [round(i * (count - 1) / (bins // 2)) for i in range(bins // 2 + 1)]
         chosen = sorted({*steps, *range(count - bins // 2, count)})
     ranks = pl.Series([0, *(at + 1 for at in chosen)] if chosen else [], dtype=pl.Float64)

@@ -43,22 +43,22 @@ _PANELS = {
     "Forced loop": ("heap",),
     "Limit thrash": ("heap", "gc_cpu", "goal", "gogc", "live"),
 }
-"""The panels that show what an episode is about; if there are many lines, each is only there."""
+"""The panels that show the quantity of an episode; with many lines, each is drawn only there."""
 
 _APART = 0.015
-"""Share of the axis. Times in which a state lasted are one band if they are this near: narrower
+"""Share of the axis. Times of one state this close together are drawn as one band, because narrower
 gaps would be stripes."""
 
 MOST_MOMENTS = 40
 
 ROWS = 3
-"""Rows of labels at the top of a panel; what does not fit there has no label."""
+"""Rows of labels at the top of a panel; labels beyond them are left out."""
 
 _AFTER = 1.0
-"""A death that follows later than this multiple of the time span does not stretch the axis."""
+"""Multiple of the time span. A death that follows later does not stretch the axis."""
 
 _SAME_S = 5.0
-"""Events of systemd that are this near to a kill are about that kill."""
+"""Seconds. Events of systemd this close to a kill are about that kill."""
 
 _UNIT_EVENTS = {
     "main_exited": "process exited",
@@ -89,7 +89,7 @@ def timed(
 
 
 def _on_episodes(episodes: int, events: tuple[Event, ...]) -> Iterator[str]:
-    """Yields what is not drawn of the episodes, or not everywhere."""
+    """Yields notes on episodes that are not drawn, or not everywhere."""
     if episodes > MOST_BANDS:
         yield f"Of {episodes:,} episodes, the {MOST_BANDS} most severe and longest are drawn."
     if any(event.panels is not None for event in events):
@@ -117,7 +117,7 @@ def placed(report: Report, axis: Axis, ends: tuple[Any, Any] | None) -> tuple[Ev
         return ()
     taken: list[list[tuple[float, float]]] = [[] for _ in range(ROWS)]
     for level in limits(report):
-        # The name of a limit is at the left, in the second row.
+        # The name of a limit is on the left, in the second row.
         taken[1].append((0.0, width_of(level.name)))
     moments = [in_a_row(event, ends, taken) for event in _moments(report, axis, ends)]
     bands = [
@@ -141,7 +141,7 @@ def _uncrowded(bands: list[Event], ends: tuple[Any, Any]) -> list[Event]:
 def in_a_row(
     event: Event, ends: tuple[Any, Any], taken: list[list[tuple[float, float]]]
 ) -> Event:
-    """Returns the event with the first row where its label covers none in `taken`.
+    """Returns the event with the first row in which its label covers none in `taken`.
 
     Adds the place of the label to `taken`, which has a list for each row.
     """
@@ -156,7 +156,7 @@ def in_a_row(
 
 
 def _bands(report: Report, axis: Axis, ends: tuple[Any, Any]) -> Iterator[Event]:
-    """Yields when the states of the episodes lasted; the first of each episode has a label.
+    """Yields the times of the episodes' states; the first of each episode has a label.
 
     If there are too many episodes, the most severe and longest are drawn.
     """
@@ -180,7 +180,7 @@ def _bands(report: Report, axis: Axis, ends: tuple[Any, Any]) -> Iterator[Event]
 
 
 def _joined(lasted: pl.DataFrame, near_s: float) -> list[tuple[float, float]]:
-    """Returns ranges in seconds; those up to `near_s` apart are one."""
+    """Returns ranges in seconds, joined if they are at most `near_s` apart."""
     if lasted.is_empty():
         return []
     end = pl.col("end_s").cum_max()

@@ -21,20 +21,20 @@ if TYPE_CHECKING:
     from gctrace_analyzer.present.plots.ticks import X
 
 TOP_TENTH = 0.9
-"""A series that stays above this share of its maximum is drawn without zero, because it would
-look like a constant."""
+"""A series that stays above this share of its maximum is drawn without zero; otherwise it would
+look constant."""
 
 LEAST_CUT = 0.02
-"""Of the maximum. A series that varies by less is as good as constant: drawn large, its rounding
+"""Share of the maximum. A series that varies by less counts as constant: drawn large, its rounding
 would look like changes."""
 
 _LEVEL_ROOM = 2.5
-"""A limit farther above the data than this would press them into the lower part of a panel; it is
-named at the upper edge instead."""
+"""Share of the data's height. A limit farther above would press the data into the lower part of a
+panel, so it is named at the upper edge instead."""
 
 _HEADROOM = 0.06
 _LEVEL_HEADROOM = 0.2
-"""Above the highest level: room for its name and for those of events, clear of the data."""
+"""Room above the highest level, for its name and for names of events."""
 
 _LOG_HEADROOM = 0.03
 _ROWS, _BESIDE = 6, 0.6
@@ -47,9 +47,9 @@ _NEAR_THE_TOP = 0.15
 class Mark:
     """One series: a line, steps or points; `low` and `high` make a band around it.
 
-    Points can have stems: lines down to zero, which hold few of them together. Bars lie: each
-    reaches from 0 to its `x` in the row `y`, with `where` at its end. Of heat, `x` and `y` are the
-    edges of `cells`, which are counts by row and column, None where there is nothing.
+    Points can have stems: lines down to zero, which connect a few points visually. Bars are
+    horizontal: each reaches from 0 to its `x` in the row `y`, with `where` at its end. For heat,
+    `x` and `y` are the edges of `cells`, which are counts by row and column, None for empty cells.
 
     `where` has the cycle and log line of each point. A null in `y` interrupts the line.
     """
@@ -77,13 +77,13 @@ class Mark:
 
     @property
     def counts(self) -> list[float]:
-        """The labels of the colours of heat: round numbers, and the highest count at the top."""
+        """The labels of the heat colours: round numbers, and the highest count at the top."""
         most = max(2, *(n or 0 for row in self.cells for n in row))
         return [n for n in ticks.logarithmic(1, most / 1.3) if n.is_integer()] + [most]
 
     @property
     def band(self) -> tuple[pl.Series, pl.Series] | None:
-        """The edges of the band; points show the highest value of their bin already."""
+        """The edges of the band; points already show the highest value of their bin."""
         if self.kind == "points" or self.low is None or self.high is None:
             return None
         return self.low, self.high
@@ -100,9 +100,9 @@ class Level:
 
 @frozen
 class AxisSpan:
-    """The range of a vertical axis with its levels, and what is above it.
+    """The range of a vertical axis with its levels, and the values above it.
 
-    That is levels, too, and the peak of a start-up.
+    Values above are further levels, and the peak of a start-up.
     """
 
     low: float
@@ -113,7 +113,7 @@ class AxisSpan:
     peak: float | None = None
 
     def is_near_the_top(self, level: Level) -> bool:
-        """Returns whether the name of a level belongs below it, to leave room for events."""
+        """Returns whether a level's name belongs below its line, to leave room for events."""
         return level.y > self.high - _NEAR_THE_TOP * (self.high - self.low)
 
 
@@ -123,7 +123,7 @@ class Panel:
 
     `unit` is appended to single values, as in "4.2 ms". With `is_timed` the horizontal axis is
     time. `ceiling` is the highest value after a start-up that is far higher: the axis ends there.
-    `names` are those of the rows of bars, from below.
+    `names` has the names of the rows of bars, from below.
     """
 
     name: str
@@ -144,7 +144,7 @@ class Panel:
 
     @property
     def height(self) -> float:
-        """The height in usual ones: rows of bars need room for their names."""
+        """The height, in usual panels: rows of bars need room for their names."""
         return max(1.0, len(self.names) / _ROWS)
 
     @property
@@ -154,7 +154,7 @@ class Panel:
 
     @property
     def above(self) -> tuple[str, ...]:
-        """What is above the axis, by name."""
+        """The values above the axis, by name."""
         span = self.span
         peak = () if span.peak is None else (f"the start-up, up to {self._written(span.peak)}",)
         return (*peak, *(level.name for level in span.above))
@@ -170,7 +170,7 @@ class Panel:
         return ticks.logarithmic(low, high) if low > 0 else []
 
     def extent(self, axis: Literal["x", "y"]) -> tuple[float, float]:
-        """Returns the lowest and the highest value that is drawn; of a log axis, above 0."""
+        """Returns the lowest and the highest drawn value; for a log axis, only above 0."""
         several = [
             values
             for mark in self.marks
@@ -199,8 +199,8 @@ class Panel:
         """The range of the vertical axis.
 
         It starts at 0, unless all values are in the top tenth and differ: then it is cut, and
-        `is_cut` says so. Shares and areas always start at 0. Levels are inside, unless they are far
-        above the data.
+        `is_cut` is True. Shares and areas always start at 0. Levels are inside the range, unless
+        they are far above the data.
         """
         if self.names:
             return AxisSpan(-_BESIDE, len(self.names) - 1 + _BESIDE)
@@ -233,7 +233,7 @@ class Panel:
 class Event:
     """A range of the shared axis, shaded in every panel, or a moment: then it has no `end`.
 
-    `row` is the row of its label, if any. `panels` are the names of the only ones that show it.
+    `row` is the row of its label, if any. `panels` names the panels that show it, if not all do.
     """
 
     begin: X
@@ -259,18 +259,18 @@ CHARACTER = 0.0095
 
 
 def width_of(name: str) -> float:
-    """Returns how wide a label is, as a share of the axis."""
+    """Returns the width of a label, as a share of the axis."""
     return CHARACTER * (len(name) + 1)
 
 
 def share_of(at: Any, ends: tuple[Any, Any]) -> float:
-    """Returns where a position is on the axis, 0 at its beginning and 1 at its end."""
+    """Returns the place of a position on the axis: 0 at its beginning, 1 at its end."""
     first, last = ends
     return float((at - first) / (last - first)) if last != first else 0.0
 
 
 def is_flipped(name: str, at: Any, ends: tuple[Any, Any]) -> bool:
-    """Returns whether a label is left of its position, because it has no room to the right."""
+    """Returns whether a label is to the left of its position, for lack of room on the right."""
     return share_of(at, ends) + width_of(name) > 1
 
 
@@ -279,7 +279,7 @@ class Figure:
     """A plot.
 
     With `shared_x` all panels share one time axis (seconds or UTC time) that covers `x_range`.
-    `notes` explain what is shown, how it was binned, and what is left out.
+    `notes` explain what is shown, how it was binned, and what is omitted.
     """
 
     name: str
@@ -308,7 +308,7 @@ class Figure:
                 yield event
 
     def labelled(self, panel: Panel) -> Iterator[tuple[Event, int, bool]]:
-        """Yields the events with a label in a panel, its row, and whether it is to the left.
+        """Yields the events with a label in a panel, the row, and whether it is to the left.
 
         The first panel that is drawn has all labels.
         """
@@ -324,7 +324,7 @@ class Figure:
 
     @property
     def all_notes(self) -> tuple[str, ...]:
-        """The notes, and what vertical axes leave out: 0, or what is above them."""
+        """The notes, and what vertical axes omit: 0, or values above them."""
         drawn = self.drawn_panels
         cut = [panel.title for panel in drawn if panel.span.is_cut]
         above = [
@@ -340,7 +340,7 @@ CUT = "The axis of {} does not start at 0, so that small changes are visible."
 
 
 SMALLEST_MS = 0.001
-"""The shortest duration that is printed. Shorter ones are drawn there, because a logarithmic axis
+"""The shortest printed duration. Shorter ones are drawn at this value, because a logarithmic axis
 has no 0."""
 
 

@@ -22,7 +22,7 @@ WIDTH_IN, PANEL_IN = 9.0, 2.1
 """Width of a figure and height of a panel, in inches."""
 
 _LEGEND_COLUMNS, _LEGEND_LETTERS, _LEGEND_ROW = 4, 75, 13
-"""Names of series in a row above a panel and their letters, and the height of a row in points."""
+"""Names of series per row above a panel, their total letters, and the height of a row in points."""
 
 _LEVEL_TEXT = 0.08
 """The height of the name of a level, as a share of a panel."""
@@ -69,7 +69,7 @@ def image(figure: Figure, kind: str, theme: Theme = "auto") -> bytes:
 
 
 def ground(theme: Theme) -> dict[str, str]:
-    """Returns Matplotlib's settings for a background; none for `auto`, its own style."""
+    """Returns Matplotlib's settings for a background; none for `auto`, Matplotlib's own style."""
     if theme == "auto":
         return {}
     colors = PAGE[theme]
@@ -187,7 +187,7 @@ def _panel(panel: Panel, ax: Any, colors: dict[str, str]) -> None:
 
 
 def _legend_columns(panel: Panel) -> int:
-    """Returns how many names of series fit in a row."""
+    """Returns the number of series names that fit in a row."""
     longest = max((len(mark.name) for mark in panel.marks if mark.y.count()), default=1)
     return max(1, min(_LEGEND_COLUMNS, _LEGEND_LETTERS // longest))
 
@@ -206,10 +206,11 @@ _BAR_ROOM = 0.45
 
 _STEM_ALPHA = 0.35
 _EDGE = 0.008
-"""Of the time axis, on either side of single cycles: a point at the edge would be cut in half."""
+"""Margin of the time axis on either side of single cycles: a point at the edge would be cut in
+half."""
 
 _BEHIND = {"boxstyle": "square,pad=0.1", "edgecolor": "none", "alpha": 0.75}
-"""Behind the name of a band or a moment, so that no line goes through its letters."""
+"""Background of the names of bands and moments, so that no line crosses their letters."""
 
 _SYMBOLS = {"circle": "o", "square": "s"}
 
@@ -251,13 +252,13 @@ def _mark(mark: Mark, ax: Any, colors: dict[str, str]) -> None:
             padding=3,
             fontsize=8,
         )
-        # Room for what is written at the end of the longest.
+        # Room for the text at the end of the longest bar.
         ax.margins(x=_BAR_ROOM)
         ax.set_axisbelow(True)
         return
     if mark.kind == "heat":
         cells = [[math.nan if n is None else n for n in row] for row in mark.cells]
-        # Most is what differs most from the ground.
+        # The highest counts differ most from the background.
         cmap = "viridis_r" if min(ax.get_facecolor()[:3]) > 0.5 else "viridis"
         mesh = ax.pcolormesh(x, y, cells, norm="log", cmap=cmap, rasterized=True)
         mesh.set_clim(1, mark.counts[-1])
@@ -273,7 +274,7 @@ def _mark(mark: Mark, ax: Any, colors: dict[str, str]) -> None:
 
 
 def _style(mark: Mark) -> dict[str, object]:
-    """Returns how the values of a mark are connected, or drawn as points."""
+    """Returns how the values of a mark are connected, or that they are points."""
     if mark.kind == "points":
         marker = _SYMBOLS[mark.look.symbol]
         return {"linestyle": "none", "marker": marker, "markersize": mark.size * 0.55}
@@ -306,7 +307,7 @@ def _shade(figure: Figure, panel: Panel, ax: Any, colors: dict[str, str]) -> Non
 
 
 def _plain(series: pl.Series) -> list[Any]:
-    """Returns values for Matplotlib, where NaN interrupts a line."""
+    """Returns values for Matplotlib, in which NaN interrupts a line."""
     if series.dtype.is_numeric():
         return series.cast(float).fill_null(float("nan")).to_list()
     return series.to_list()

@@ -7,7 +7,7 @@ from typing import Literal, NamedTuple
 Dash = Literal["solid", "dash", "dot", "dashdot", "longdash", "longdashdot"]
 Symbol = Literal["circle", "square"]
 Theme = Literal["auto", "light", "dark"]
-"""For which background colours are chosen; `auto` is what the reader's system asks for."""
+"""The background for which colours are chosen; `auto` follows the reader's system."""
 
 _COLORS = {
     "blue": ("#1a4fd6", "#3b72bf"),
@@ -21,8 +21,8 @@ _COLORS = {
     "warn": ("#b26a00", "#f0b84a"),
     "info": ("#8a8f98", "#7d858f"),
 }
-"""Colours by name, on light and on dark ground: at least 3:1, and apart for colour-blind readers
-too, which tests/present/plots/test_palette.py computes."""
+"""Colours by name, on light and on dark ground, with a contrast of at least 3:1. Colour-blind
+readers can distinguish them too, as tests/present/plots/test_palette.py computes."""
 
 _PAGE = {
     "ground": ("#ffffff", "#14171c"),
@@ -36,7 +36,7 @@ _PAGE = {
     "link": ("#005a9c", "#7cc4ff"),
     "blue": ("#1a4fd6", "#7cb3ff"),
 }
-"""The colours of pages and, as far as they are text, of terminals: text has at least 4.5:1."""
+"""The colours of pages and, for text, of terminals: text has a contrast of at least 4.5:1."""
 
 LIGHT, DARK = ({name: pair[at] for name, pair in _COLORS.items()} for at in (0, 1))
 PAGE = {

@@ -24,7 +24,7 @@ GRID = "rgba(127,127,127,0.22)"
 CLEAR = "rgba(0,0,0,0)"
 PANEL_HEIGHT = 230
 LINE, LEGEND_KEY = 100, 7
-"""How many characters fit above a panel, and how many a legend entry takes beyond its name."""
+"""Characters that fit above a panel, and those that a legend entry takes besides its name."""
 LEGEND_ROW = 20
 
 _DIGITS = 5
@@ -32,7 +32,7 @@ _FONT = "system-ui, -apple-system, Segoe UI, sans-serif"
 _AXIS = {
     "gridcolor": GRID,
     "zerolinecolor": GRID,
-    # Keeps the lowest label of one axis from the first of the other.
+    # Separates the lowest label of one axis from the first of the other.
     "ticks": "outside",
     "ticklen": 4,
     "tickcolor": CLEAR,
@@ -41,14 +41,14 @@ _NOTE_HEIGHT = 18
 _MODES = {"line": "lines", "step": "lines", "points": "markers"}
 _STEM_ALPHA = 0.45
 _BAR_END = 1.7
-"""The end of the axis of bars, relative to the longest."""
+"""End of the axis of bars, relative to the longest bar."""
 
 
 def draw(figure: Figure) -> Any:
     """Returns the plot as a `plotly.graph_objects.Figure`.
 
-    Where it is displayed, a PNG drawn by Matplotlib comes with it, if that is installed: viewers
-    that run no scripts show this one.
+    When displayed, it includes a PNG drawn by Matplotlib, if that is installed, for viewers that
+    run no scripts.
 
     Raises:
         MissingExtraError: Plotly is not installed.
@@ -79,15 +79,15 @@ def draw(figure: Figure) -> Any:
 
 
 def described(figure: Figure) -> dict[str, object]:
-    """Returns the whole plot with its panels below each other."""
+    """Returns the whole plot, with its panels one below the other."""
     return _Description(figure).whole()
 
 
 class _Description:
-    """A plot as Plotly takes it, to which panels are added.
+    """A plot in Plotly's form, to which panels are added.
 
-    Panels that share the time axis have one axis below the last of them, so that the box of
-    hovered values is one for all.
+    Panels that share the time axis have one axis below the last of them, so that one hover box
+    shows the values of all.
     """
 
     def __init__(self, figure: Figure) -> None:
@@ -114,7 +114,7 @@ class _Description:
             },
             "height": 90 + round(PANEL_HEIGHT * max(heights, 1)) + notes,
             "margin": {"l": 64, "r": 16, "t": 64 + LEGEND_ROW * legend_rows, "b": 62 + notes},
-            # One box for all series over time, else one for each point.
+            # One hover box for all series over time, else one for each point.
             "hovermode": "x unified" if figure.shared_x and figure.x_range else "closest",
             "annotations": self.annotations,
             "shapes": self.shapes,
@@ -187,7 +187,7 @@ class _Description:
         if figure.shared_x and panel is not self.panels[-1]:
             return
         title = figure.x_title if figure.shared_x else panel.x_title
-        # Room for what is written at the end of the longest bar.
+        # Room for the text at the end of the longest bar.
         ends = {"range": [0, _BAR_END * panel.extent("x")[1]]} if panel.names else {}
         axis = {
             **_AXIS,
@@ -224,7 +224,7 @@ class _Description:
                 yanchor="top",
                 yshift=-14 * row,
                 font={"color": LIGHT[event.severity], "size": 11},
-                # No line goes through its letters.
+                # No line crosses its letters.
                 bgcolor="rgba(255,255,255,0.75)",
             )
 
@@ -252,20 +252,20 @@ def _at(xref: str, x: Any, yref: str, y: float) -> dict[str, object]:
 
 
 def _legend_rows(panel: Panel) -> int:
-    """Returns the number of legend rows that do not fit next to the title and go below it."""
+    """Returns the number of legend rows that do not fit next to the title."""
     names = [len(mark.name) + LEGEND_KEY for mark in panel.marks if mark.y.count()]
     fits = len(names) < 2 or len(panel.title) + sum(names) <= LINE
     return 0 if fits else math.ceil(sum(names) / LINE)
 
 
 def _time_axis(panel: Panel) -> dict[str, object]:
-    """Returns the format of times: of the clock as Plotly knows it, else h:mm:ss."""
+    """Returns the format of times: Plotly's for the clock, else h:mm:ss."""
     first = panel.marks[0].x
     if first.dtype.is_temporal():
         return {"type": "date", "hoverformat": "%Y-%m-%d %H:%M:%S.%L"}
     end = panel.extent("x")[1]
     is_long, unit = end >= DAY_S, " s" if end < BRIEF_S else ""
-    # Hours of a second day are beyond what a format for dates can count.
+    # Hours beyond the first day exceed what a date format can count.
     hours = "%-S" if unit else "day %-j %H:%M:%S" if is_long else "%-H:%M:%S"
     stops = [
         {"dtickrange": [None, 999], "value": f"{hours}.%L{unit}"},
@@ -363,7 +363,7 @@ def _bars(mark: Mark, panel: Panel, place: dict[str, Any]) -> dict[str, object]:
 
 
 def _heat(mark: Mark, panel: Panel, place: dict[str, object]) -> dict[str, object]:
-    """Returns counts as colours on a logarithmic scale, with the counts themselves as text."""
+    """Returns counts as colours on a logarithmic scale, with the counts as text."""
     return {
         "type": "heatmap",
         "name": mark.name,
@@ -400,8 +400,8 @@ def faint(color: str, alpha: float = 0.18) -> str:
 def _values(series: pl.Series, *, timed: bool = False) -> list[Any]:
     """Returns rounded numbers, or times in the format that Plotly parses.
 
-    Times since the start become moments of 1970, because only an axis of dates shows h:mm:ss at
-    every zoom.
+    Times since the start become moments of 1970, because only a date axis shows h:mm:ss at every
+    zoom.
     """
     if timed and series.dtype.is_numeric():
         series = pl.select(

@@ -1,4 +1,4 @@
-"""Rates of a short log as steps: a value holds from one cycle to the next, not in between two."""
+"""Rates of a short log as steps: a value holds until the next cycle."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 FEW = 100
 """Cycles. Up to this many are far apart: a slope between two would show values that were not
-measured, and single ones are drawn larger, with a line down to zero."""
+measured. Single cycles are drawn larger, with a line down to zero."""
 
 _SIZE_OF_FEW, _SIZE = 6, 4
 
@@ -26,18 +26,18 @@ def are_few(axis: Axis) -> bool:
 
 
 def points_of(axis: Axis) -> dict[str, Any]:
-    """Returns how the points of single cycles are drawn, as arguments of a mark."""
+    """Returns the style of points for single cycles, as arguments of a mark."""
     few = are_few(axis)
     return {"kind": "points", "size": _SIZE_OF_FEW if few else _SIZE, "has_stems": few}
 
 
 def since_before(axis: Axis, name: str, column: str) -> Mark:
-    """Returns a value that each cycle has since the end of the one before."""
+    """Returns a value of each cycle since the end of the previous one."""
     return _mark(axis, name, column, pl.col("end_s") - pl.col("elapsed_s"), pl.col("end_s"))
 
 
 def until_next(axis: Axis, name: str, column: str) -> Mark:
-    """Returns a value that each cycle has from its start to that of the next, as an area."""
+    """Returns a value of each cycle from its start to the next start, as an area."""
     begin = pl.col("start_s")
     end = begin.shift(-1).over("process").fill_null(pl.col("end_s"))
     return _mark(axis, name, column, begin, end, is_filled=True)
@@ -52,7 +52,7 @@ def _mark(
     *,
     is_filled: bool = False,
 ) -> Mark:
-    """Returns steps; a last point has the end of those that no other follows at once."""
+    """Returns steps; if no cycle follows at once, a last point ends the step."""
     rows = axis.cycles.select(
         "process",
         begin=begin_s,
@@ -78,11 +78,12 @@ def _mark(
 
 
 _TOGETHER_S = 0.0015
-"""Seconds between two values that follow each other: starts are printed in whole milliseconds."""
+"""Largest time in seconds between two successive values: starts are printed in whole
+milliseconds."""
 
 
 def _zero(axis: Axis) -> pl.Expr:
-    """Returns the moment that the seconds of each process count from; of no use without one."""
+    """Returns the moment from which the seconds of each process count; unused without a clock."""
     return pl.col("x") - duration(pl.col("start_s")) if axis.is_time else pl.lit(0)
 
 

@@ -17,10 +17,10 @@ STEPS_S = (
     1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 3 * 3600, 6 * 3600,
     12 * 3600, *(days * DAY_S for days in (1, 2, 7, 14, 28, 91, 182, 364)),
 )  # fmt: skip
-"""Distances of ticks on a time axis, in seconds."""
+"""Distances between ticks on a time axis, in seconds."""
 
 BRIEF_S = 60.0
-"""A time axis that ends before is in seconds."""
+"""Seconds. A shorter time axis shows seconds."""
 
 MOST = 7
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -41,7 +41,7 @@ def clock(seconds: float, step_s: float = 1.0) -> str:
 
 
 def moment(seconds: float, zero: datetime | None) -> str:
-    """Formats a position on a time axis: of the clock if it has one, else h:mm:ss.
+    """Formats a position on a time axis: by the clock if it has one, else as h:mm:ss.
 
     >>> moment(3.5, None), moment(3.5, datetime(2026, 3, 1, 12))
     ('0:00:03.500', '03-01 12:00:03.500')
@@ -130,7 +130,7 @@ def linear(low: float, high: float, most: int = 5) -> list[float]:
 def logarithmic(low: float, high: float) -> list[float]:
     """Returns round values for a logarithmic axis: powers of ten, with 2 and 5 if they fit.
 
-    A range without at least two of them has the values of a linear axis.
+    A range with fewer than two of these has the values of a linear axis.
 
     >>> logarithmic(0.003, 0.13), logarithmic(1, 5e6)
     ([0.005, 0.01, 0.02, 0.05, 0.1], [1.0, 10.0, 100.0, 1000.0, 10000.0, 100000.0, 1000000.0])

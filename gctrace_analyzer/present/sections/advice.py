@@ -55,13 +55,13 @@ _CPU = {
     # GCCPUFraction of MemStats does not count idle marking.
     "gc_cpu_share": "GC CPU %",
 }
-"""How the columns with GC CPU are called."""
+"""Names of the columns with GC CPU."""
 
 _IDLE = f"+idle: with marking on idle CPUs · without start-up (first {DEFAULT.warm_up_s:g} s)"
 
 
 def _about(text: str, limit: float | None, predictor: Predictor | None) -> str:
-    """Returns a setting with the range of its limit, if that is the present one and inferred."""
+    """Returns a setting with the range of its limit, if it is the present one and inferred."""
     regime = predictor and limit and limit == predictor.now.limit and predictor.regime
     if not regime or regime.memory_limit_source != "inferred":
         return text
@@ -70,7 +70,7 @@ def _about(text: str, limit: float | None, predictor: Predictor | None) -> str:
 
 
 def name_of(row: Row, predictor: Predictor) -> str:
-    """Returns the setting of a row; of a present one that is not known, what is known of it."""
+    """Returns the setting of a row; for a partly known present setting, the known part."""
     regime, own = predictor.regime, str(Setting.of(row))
     name = setting_text(row).replace(own, own if is_measured(row) else to_set(row, predictor))
     name = _about(name, row["memory_limit_mib"], predictor)
@@ -84,7 +84,7 @@ def name_of(row: Row, predictor: Predictor) -> str:
 
 
 def _with_gogc(name: str, limit: float | None, predictor: Predictor) -> str:
-    """Returns the name of the present setting with as much of GOGC as the goals show."""
+    """Returns the name of the present setting, with GOGC as precise as the goals show it."""
     regime = predictor.regime
     if regime is None:
         return name
@@ -104,7 +104,7 @@ def advice(
 
     Args:
         rows: what `recommend` returns, not empty.
-        predictor: what the present setting is known by.
+        predictor: the predictor, which knows the present setting.
         title: the head of the first column.
     """
     shown = rows.head(MOST_ROWS)
@@ -121,13 +121,13 @@ def advice(
 
 
 def after_death(rows: pl.DataFrame, is_death: bool) -> pl.DataFrame:  # noqa: FBT001
-    """Returns recommendations; after a kill, to keep the present setting is none."""
+    """Returns recommendations; after a kill, keeping the present setting is not one."""
     is_kept = is_death and rows["now"][0]
     return rows.with_columns(rank=None, why=None) if is_kept else rows
 
 
 def word_of(row: Row) -> str:
-    """Returns what a row of `recommend` is to the reader: now, advised, try or or."""
+    """Returns the meaning of a row of `recommend` for the reader: now, advised, try or or."""
     if row["now"]:
         return "now"
     firm = "try" if row["confidence"] == "low" else "advised"
@@ -156,7 +156,7 @@ def _table(head: tuple[str, ...], body: list[tuple[str, ...]]) -> Table:
 
 
 def _cpu_column(rows: pl.DataFrame) -> str | None:
-    """Returns which figure of GC CPU the rows have; None if the input shows none."""
+    """Returns the GC CPU column of the rows; None if the input shows no GC CPU."""
     return next((name for name in _CPU if rows[name].count()), None)
 
 
@@ -165,7 +165,7 @@ def _head(cpu: str | None, unit: str) -> tuple[str, ...]:
 
 
 def lasting(rows: pl.DataFrame) -> Iterator[str]:
-    """Yields how long each setting is sufficient if the live heap grows."""
+    """Yields how long each setting lasts if the live heap grows."""
     for row in rows.drop_nulls("lasts_h").iter_rows(named=True):
         if not row["lasts_h"]:
             yield f"{setting_text(row)}: already exceeded."
@@ -179,13 +179,13 @@ _ENDS = ("_low", "", "_high")
 
 
 def horizon_text(rows: pl.DataFrame) -> str:
-    """Returns how far ahead the predictions are, or an empty text for now."""
+    """Returns the prediction horizon as text; empty for now."""
     later = rows.filter(pl.col("refused").is_null())["horizon_s"].max()
     return f"; in {duration(later)}" if isinstance(later, float) and later else ""
 
 
 def ballast_notes(baseline: Predictor, rows: pl.DataFrame) -> Iterator[str]:
-    """Yields which settings replace each ballast in the rows, and what a ballast is."""
+    """Yields the settings that replace each ballast in the rows, and what a ballast is."""
     shown = rows.head(MOST_ROWS) if "rank" in rows.columns else rows
     settings = dict.fromkeys(Setting.of(row) for row in shown.iter_rows(named=True))
     like = [
@@ -203,7 +203,7 @@ def ballast_notes(baseline: Predictor, rows: pl.DataFrame) -> Iterator[str]:
 
 
 def legend(shown: Table, *, wide: bool = False) -> str:
-    """Returns the meaning of the signs that a table of settings contains."""
+    """Returns the meaning of the signs in a table of settings."""
     signs = {row[0][:1] for row in shown.rows}
     words = [f"{sign} {word}" for sign, word in _SIGNS.items() if sign in signs]
     has_cpu = any("+idle" in head for head in shown.head)
@@ -225,7 +225,7 @@ def _mark(row: Row) -> str:
 
 
 def _unit_of_peaks(rows: pl.DataFrame) -> tuple[str, float]:
-    """Returns the unit in which a table shows its heap peaks, and how many MiB are one of it."""
+    """Returns the unit of heap peaks in a table, and its size in MiB."""
     most = rows["heap_peak_mib"].max()
     in_gib = isinstance(most, float) and most >= IN_GIB_FROM_MIB
     return ("GiB", 1 / 1024) if in_gib else ("MiB", 1.0)
@@ -264,8 +264,8 @@ def reasons(rows: pl.DataFrame, predictor: Predictor, said: str = "") -> list[tu
 
     Args:
         rows: what `recommend` returns.
-        predictor: what the present setting is known by.
-        said: what stands above, such as the command that tests a setting.
+        predictor: the predictor, which knows the present setting.
+        said: text above, such as the command that tests a setting.
     """
     first = rows.row(0, named=True)
     sentences = [("Why", first["why"])] if first["why"] else []
@@ -290,18 +290,18 @@ def _evidence(predictor: Predictor) -> str:
 
 
 _FAR = 2.0
-"""Ratio of the limit to the heap peak from which on the limit adds no cycles."""
+"""Ratio of the limit to the heap peak above which the limit adds no cycles."""
 
 
 def _risk(row: Row) -> str:
-    """Returns the risk of a setting; empty where its heap stays far below the limit."""
+    """Returns the risk of a setting; empty if its heap stays far below the limit."""
     limit, peak = row["memory_limit_mib"], row["heap_peak_mib_high"]
     is_far = row["risk"] == NEAR_LIMIT and limit and peak and limit > _FAR * peak
     return "" if is_far else row["risk"] or ""
 
 
 def _memory(row: Row, predictor: Predictor) -> Iterator[str]:
-    """Yields what a container counts at the peak, where one is known or memory outside Go is."""
+    """Yields what a container counts at the peak, if it or memory outside Go is known."""
     room, outside = predictor.settings.value("container_limit_mib"), predictor.off_heap_mib
     if not room and not outside:
         return
@@ -313,7 +313,7 @@ def _memory(row: Row, predictor: Predictor) -> Iterator[str]:
         if outside
         else "; memory outside Go and file pages are unknown and add to this"
     )
-    # The parts add up as they are printed, and the heap has the digits of the table.
+    # The parts add up as printed, and the heap has the digits of the table.
     shown = [math.ceil(size - 0.5) for size in (heap, other, outside)]
     yield (
         f"about {sum(shown):,} MiB{of_room} at the peak: heap {shown[0]:,}, other memory of Go "
@@ -322,7 +322,7 @@ def _memory(row: Row, predictor: Predictor) -> Iterator[str]:
 
 
 def _assumed(outside: float, predictor: Predictor) -> str:
-    """Returns that a size in MiB outside the heap is assumed, if it is, and how large it may be."""
+    """Returns that a size outside the heap is assumed (MiB), and how large it may be; or ""."""
     if predictor.non_heap_is_known:
         return ""
     most = outside + (hidden := predictor.hidden_stacks_mib)
@@ -330,7 +330,7 @@ def _assumed(outside: float, predictor: Predictor) -> str:
 
 
 def beyond_container(rows: pl.DataFrame, predictor: Predictor) -> str | None:
-    """Returns why the first of the settings that do not fit the container does not."""
+    """Returns why the first setting that does not fit the container does not fit."""
     beyond = rows.filter(pl.col("fits").not_(), pl.col("heap_peak_mib").is_not_null())
     if beyond.is_empty() or predictor.room_mib is None:
         return None
@@ -345,7 +345,7 @@ def beyond_container(rows: pl.DataFrame, predictor: Predictor) -> str | None:
 
 
 def _whole_size(size_mib: float) -> str:
-    """Returns a size in MiB; in bytes as well, if it was stated in other units.
+    """Returns a size in MiB; also in bytes if it was stated in other units.
 
     >>> _whole_size(2048), _whole_size(2e9 / MIB)
     ('2,048 MiB', '1,907 MiB (2,000,000,000 bytes)')

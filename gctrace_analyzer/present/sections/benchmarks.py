@@ -1,4 +1,4 @@
-"""Benchmarks compared: which of them allocate more or less, or cost more or less GC CPU."""
+"""Compared benchmarks: which allocate more or less, or cost more or less GC CPU."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from gctrace_analyzer.advise.sides import Pair
 
 _SHOWN = 24
-"""Rows of all tables; of more, those that changed are shown first."""
+"""Rows of all tables; if there are more, changed ones come first."""
 
 _NAMED = 3
 """Benchmarks that a sentence names."""
@@ -32,7 +32,7 @@ _NAMED = 3
 _GC_CPU = "gc_cpu_ns_per_op"
 _ROOM = 40
 _LEAST = 24
-"""Characters of a name, and of one on a narrow terminal."""
+"""Characters of a name, normally and on a narrow terminal."""
 
 
 def verdict(pair: Pair) -> str:
@@ -43,7 +43,7 @@ def verdict(pair: Pair) -> str:
         costs = {
             name: cost for name, own in pair.benchmarks.items() if (cost := _cost(own, word))
         }
-        # What is allocated is exact; CPU time also depends on the machine.
+        # Allocation is exact; CPU time also depends on the machine.
         several = sorted(
             costs,
             key=lambda name: (costs[name].metric == _GC_CPU, -abs(costs[name].relative or 9.0)),
@@ -79,7 +79,7 @@ def costs(pair: Pair) -> dict[str, list[str]]:
 
 
 def _cost(changes: Mapping[str, Change], word: str) -> Change | None:
-    """Returns the first change of what decides that has this verdict; None if none has."""
+    """Returns the first deciding change with this verdict; None without any."""
     return next((changes[name] for name in DECIDING if changes[name].verdict == word), None)
 
 
@@ -90,7 +90,7 @@ def _changed(change: Change) -> str:
 
 
 def blocks(pair: Pair) -> Iterator[Block]:
-    """Yields a table per figure with one row per benchmark; of many, only what changed."""
+    """Yields a table per figure with one row per benchmark; of many, only changed ones."""
     if sum(len(table.rows) for table in tables(pair)) <= _SHOWN:
         yield from tables(pair)
         shown = True
@@ -139,7 +139,7 @@ def tables(pair: Pair) -> list[Table]:
 
 
 def _tables(pair: Pair, *, changed: bool) -> list[Table]:
-    """Returns the tables that have rows; `changed`: only the rows with a significant change."""
+    """Returns the non-empty tables; `changed` keeps only rows with a significant change."""
     several = [_table(pair, metric.name, changed=changed) for metric in PER_OP]
     return [table for table in several if table.rows]
 

@@ -71,7 +71,7 @@ _SETTING_COLUMNS = (
 )
 _MEASURED_HEADS = {"wall_s": "time s", "cpu_s": "CPU s", "max_rss_mib": "memory MiB"}
 _BESIDE_MEASURED = 1
-"""Columns of GC that there is room for next to those that were measured from outside."""
+"""GC columns that fit next to the figures measured from outside."""
 
 MAIN = tuple(metric for metric, _, _ in _SETTING_COLUMNS)
 """The metrics that a page draws by setting."""
@@ -88,15 +88,15 @@ LEAST_SETTING = 12
 """The number of characters of a setting's name that are always shown."""
 
 _LONGEST_NAME = 15
-"""The number of characters from which on the names of sides leave too little room in a table."""
+"""Length from which names of sides leave too little room in a table."""
 
 _TENFOLD = 9.0
-"""A change from which on a row is shown in factors instead of percent, and by which the ends of an
-interval may differ that still says something."""
+"""A change of this factor is shown as a factor, not in per cent; an interval with ends further
+apart says nothing."""
 
 
 def label_of(metric: str) -> str:
-    """Returns what a metric is called; one that a user has named has this name."""
+    """Returns the name of a metric; a user's metric keeps its name."""
     return LABELS.get(metric) or printable(metric)
 
 
@@ -106,7 +106,7 @@ def figures(pair: Pair, *, headline: bool = False, brief: Sequence[str] = ()) ->
     Args:
         pair: the sides.
         headline: only the most important figures.
-        brief: the letters of the sides, where there is no room for their names.
+        brief: the letters of the sides, if their names do not fit.
     """
     measured = pair.measurement
     shown = (
@@ -131,7 +131,7 @@ def figures(pair: Pair, *, headline: bool = False, brief: Sequence[str] = ()) ->
 
 
 def names_of(pair: Pair, brief: Sequence[str] = ()) -> tuple[str, ...]:
-    """Returns what the columns of both sides are called; of measured ones, by `brief` or name."""
+    """Returns the column names of both sides; for measured ones, by `brief` or name."""
     if not pair.measurement:
         return ("before", "after")
     return tuple(brief) or _apart(printable(pair.before.label), printable(pair.after.label))
@@ -144,7 +144,7 @@ def says_nothing(change: Change) -> bool:
 
 
 def letters(pairs: Sequence[Pair]) -> Sequence[str]:
-    """Returns a letter for each side where a table has no room for their names; else nothing."""
+    """Returns a letter for each side if a table has no room for their names; else nothing."""
     labels = [printable(side.label) for side in sides_of(pairs)]
     if len(pairs) == 1:
         labels = [*_apart(*labels)] if pairs[0].measurement else []
@@ -153,7 +153,7 @@ def letters(pairs: Sequence[Pair]) -> Sequence[str]:
 
 
 def _apart(before: str, after: str) -> tuple[str, str]:
-    """Returns the names of two sides without what both have.
+    """Returns the names of two sides without their common parts.
 
     >>> _apart("GOGC=100 GOMEMLIMIT=off", "GOGC=100 GOMEMLIMIT=1GiB"), _apart("base", "head")
     (('GOMEMLIMIT=off', 'GOMEMLIMIT=1GiB'), ('base', 'head'))
@@ -166,7 +166,7 @@ def _apart(before: str, after: str) -> tuple[str, str]:
 
 
 def of_load(pair: Pair) -> Table | None:
-    """Returns the changes that the load explains, or a part of them; None if there are none."""
+    """Returns the changes that the load explains at least in part; None if there are none."""
     body = []
     for name, change in pair.changes.items():
         before, by_load, delta = change.before, change.by_load, change.delta
@@ -219,7 +219,7 @@ def _between(metric: str, low: float | None, high: float | None) -> str:
 
 
 def held(change: Change) -> str:
-    """Returns whether what was predicted came true: held, not held or undecided."""
+    """Returns whether a prediction came true: held, not held or undecided."""
     if change.held is None:
         return "undecided"
     return "held" if change.held else "not held"
@@ -241,7 +241,7 @@ def expectation_note(pair: Pair) -> str:
 
 
 def what_held(pair: Pair) -> str:
-    """Returns what the last column of the table of predictions means, as sentences."""
+    """Returns the meaning of the last column in the table of predictions, as sentences."""
     reasons = dict.fromkeys(filter(None, (c.open_because for c in pair.changes.values())))
     is_open = f" Undecided: {'; or '.join(reasons)}." if reasons else ""
     return f" Held: what was measured is in the predicted interval.{is_open}"
@@ -252,7 +252,7 @@ def settings(pairs: Sequence[Pair], brief: Sequence[str] = ()) -> list[Table]:
 
     Args:
         pairs: the sides.
-        brief: their letters, where there is no room for their names.
+        brief: the letters of the sides, if their names do not fit.
     """
     tables = []
     measurement = pairs[0].measurement
@@ -284,7 +284,7 @@ def settings(pairs: Sequence[Pair], brief: Sequence[str] = ()) -> list[Table]:
 
 
 def value(metric: str, number: float | None, unit: str = "") -> str:
-    """Formats the value of a metric with its unit; `unit` is that of one with another name."""
+    """Formats the value of a metric with its unit; `unit` is for metrics of other names."""
     if metric in ("wall_s", "cpu_s"):
         return duration(number)
     if metric.endswith("ns_per_op"):
@@ -312,7 +312,7 @@ def percent(part: float) -> str:
     >>> percent(-0.482), percent(0.004), percent(1.5), percent(24.0), percent(0.0001)
     ('-48 %', '+0.4 %', '+150 %', '×25', '0 %')
 
-    What is left of something is not rounded to nothing.
+    A small remainder is not rounded to nothing.
 
     >>> percent(-0.9991), percent(-0.99999), percent(-1.0)
     ('-99.9 %', '-99.9 %', '-100 %')
@@ -330,9 +330,9 @@ def _percent(part: float) -> str:
 
 
 def interval(change: Change) -> str:
-    """Formats the interval of a relative change, in percent or as factors like the change.
+    """Formats the interval of a relative change, in per cent or as factors like the change.
 
-    One of no significant change that reaches so far says nothing.
+    If the change is not significant and the interval is very wide, it is omitted.
     """
     if change.ends is None or (change.verdict == "~" and change.ends[1] >= _TENFOLD):
         return NONE
@@ -343,7 +343,7 @@ def interval(change: Change) -> str:
 
 
 def end_text(part: float, *, exact: bool) -> str:
-    """Formats the end of an interval; an `exact` one is not rounded to no change.
+    """Formats an end of an interval; an `exact` one is not rounded to no change.
 
     >>> end_text(-0.0003, exact=True), end_text(-0.0003, exact=False), end_text(-0.069, exact=True)
     ('-0.03 %', '0 %', '-6.9 %')
@@ -353,7 +353,7 @@ def end_text(part: float, *, exact: bool) -> str:
 
 
 def _cell(change: Change, times: float) -> str:
-    """Formats the value of a side with its change, `~` if that is not significant.
+    """Formats the value of a side with its change, or `~` if that is not significant.
 
     >>> from gctrace_analyzer.analysis.compare.change import Change
     >>> _cell(Change("gc_per_s", 4.0, 1.0, -3.0, -3.5, -2.5, "better"), 1.0)

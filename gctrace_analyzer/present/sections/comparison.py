@@ -44,13 +44,13 @@ LOAD_NOTE = (
     "number of cycles follows the allocation rate."
 )
 _FIRST = ("same_log", "other_gogc", "changed_gogc", "live_heap", "unclear_load")
-"""Differences that are shown first: a log does not differ from itself, several settings of one side
-have no common figure, and with a different live heap, the load is not the same."""
+"""Differences that are shown first: a log does not differ from itself, a side with several settings
+has no common figure, and a different live heap means a different load."""
 _KINDS = {"incomparable": "bold yellow", "changed": "bold", "note": ""}
 
 
 def document(pairs: Sequence[Pair]) -> Document:
-    """Returns a comparison: whether it is fair, the verdict, the figures."""
+    """Returns a comparison: whether it is fair, its verdict, its figures."""
     if (measurement := pairs[0].measurement) is not None:
         return [*_measured(pairs, measurement)]
     return [*(_two_sides(pairs[0]) if len(pairs) == 1 else _several_sides(pairs))]
@@ -135,7 +135,7 @@ def _further(pair: Pair) -> Iterator[Block]:
 
 
 def _figures(pair: Pair) -> Iterator[Block]:
-    """Yields the benchmarks, and the figures; those of all benchmarks together are no headline."""
+    """Yields the benchmarks and the figures; figures of all benchmarks together are no headline."""
     if pair.benchmarks:
         yield from benchmarks.blocks(pair)
     own = letters([pair])
@@ -198,11 +198,11 @@ def source(side: Side, *, label: bool = False) -> str:
 
 
 _THRASH = "GC016"
-"""The finding that explains most of what differs, if one side has it."""
+"""The finding that explains most differences if one side has it."""
 
 
 def notes(pairs: Sequence[Pair]) -> Iterator[str]:
-    """Yields sentences about what limits the figures of the sides."""
+    """Yields sentences on what limits the figures of the sides."""
     if (measurement := pairs[0].measurement) is not None:
         yield from measured.notes(measurement)
         return
@@ -275,8 +275,8 @@ _COSTS = {
     "heap_peak_mib": ("heap", "less heap", "more heap"),
     "stw_p99_ms": ("", "shorter p99 pauses", "longer p99 pauses"),
 }
-"""What decides, in this order: how it, less of it and more of it are called. The allocation rate
-decides only for a program that does as much work as it can."""
+"""Deciding figures in this order, with words for the figure, for less and for more of it. The
+allocation rate decides only for a program that does as much work as it can."""
 
 
 def verdict(pairs: Sequence[Pair]) -> str:
@@ -292,7 +292,7 @@ def verdict(pairs: Sequence[Pair]) -> str:
 
 
 def _verdict(pair: Pair) -> str:
-    """Returns what was gained, for what, under which load."""
+    """Returns the gain, its price, and the load."""
     if not any(change.is_tested for change in pair.changes.values()):
         return "There is too little evidence to tell changes from chance."
     parts = costs(pair)
@@ -318,7 +318,7 @@ def _verdict(pair: Pair) -> str:
 
 
 def costs(pair: Pair) -> dict[str, list[str]]:
-    """Returns what people pay for, in words, by verdict; `BY_LOAD` is what the load explains."""
+    """Returns the costs in words, by verdict; `BY_LOAD` has those that the load explains."""
     words: dict[str, list[str]] = {"better": [], "worse": [], "~": [], BY_LOAD: []}
     if pair.benchmarks:
         return words | benchmarks.costs(pair)
@@ -331,7 +331,7 @@ def costs(pair: Pair) -> dict[str, list[str]]:
         if (change := pair.changes.get(name)) is None:
             continue
         part = change.relative
-        # Shares of different numbers of CPUs are no change of GC CPU, which has its cycles.
+        # Shares of different numbers of CPUs are not a change of GC CPU.
         is_named = name == "gc_per_s" and (words["better"] or words["worse"])
         if part is None or is_named or (name == "gc_cpu_share" and other_procs):
             continue
@@ -350,23 +350,23 @@ def costs(pair: Pair) -> dict[str, list[str]]:
 
 
 _OTHER_PART = 0.1
-"""Difference of two relative changes. With idle marking, GC CPU can change far less."""
+"""Difference of two relative changes. Above it, GC CPU with idle marking has its own sentence."""
 
 
 def _with_idle(part: float, idle: float | None) -> str:
-    """Returns how GC CPU with idle marking changed, if that is another change."""
+    """Returns how GC CPU with idle marking changed, if it changed differently."""
     is_other = idle is not None and abs(idle - part) >= _OTHER_PART
     return f" ({percent(idle)} with idle)" if is_other and idle is not None else ""
 
 
 _TIMES = {"alloc_mib_per_s": "allocation per second", "stw_p99_ms": "p99 pauses"}
-"""What is multiplied, where that has no noun in `_COSTS`."""
+"""Words for multiplied figures that have no noun in `_COSTS`."""
 
 _DOUBTS = {
     "procs": "GOMAXPROCS differs",
     "contended": "other work competed for the CPUs",
 }
-"""What else than the change may be the cause, and is not the load."""
+"""Possible causes other than the change and the load."""
 
 
 def _load(pair: Pair) -> str:
@@ -384,7 +384,7 @@ def _load(pair: Pair) -> str:
 
 
 def _best(pairs: Sequence[Pair]) -> str:
-    """Returns which side has significantly the least GC CPU, and which the smallest heap.
+    """Returns the side with significantly the least GC CPU, and the one with the smallest heap.
 
     If GC CPU was not compared for all sides, cycles decide.
     """

@@ -77,7 +77,7 @@ _PREVENTABLE = {
 
 def inputs(report: Report) -> list[tuple[str, str]]:
     """Returns the format and contents of each input, unless it is one plain gctrace log."""
-    # What is not a log of cycles alone says more about the program.
+    # Inputs other than pure gctrace say more about the program.
     sources = sorted(
         report.analysis.log.sources, key=lambda source: set(source.found) <= _OF_A_PLAIN_LOG
     )
@@ -134,7 +134,7 @@ def _noun(table: str, source: SourceFacts) -> tuple[str, str | None]:
 
 
 def self_check(report: Report) -> str | None:
-    """Returns how far the log agrees with itself, and what was read; None without cycles."""
+    """Returns how well the log agrees with itself, and what was read; None without cycles."""
     summary = report.analysis.summary
     if not summary.cycles or report.analysis.by_dumps:
         return None
@@ -148,7 +148,7 @@ def self_check(report: Report) -> str | None:
             if abs(check) >= 1
             else "agrees with"
         )
-        # Of Go 1.18 and later, with or without pauses (`log_check_points`).
+        # From Go 1.18 on, with or without pauses (`log_check_points`).
         agrees = f"The GC CPU of all cycles {points} the percentage that the runtime prints; "
     lines = sum(source.lines for source in report.analysis.log.sources)
     read = f"{count(lines, 'line')} read, " if lines else ""
@@ -178,7 +178,7 @@ def rejected_examples(report: Report) -> list[tuple[str, str]]:
 
 
 def damage(report: Report) -> list[str]:
-    """Returns what is wrong with whole inputs."""
+    """Returns the damage to whole inputs."""
     sentences = [
         f"{printable(source.name)}: {source.damage}; everything before it was used."
         for source in report.analysis.log.sources
@@ -202,7 +202,7 @@ def damage(report: Report) -> list[str]:
 
 
 def _pause_of_cut_lines(report: Report) -> Iterator[str]:
-    """Yields the longest pause of lines that are cut short after it, if it is the longest."""
+    """Yields the longest pause in lines that are cut after it, if no other pause is longer."""
     before, after = (
         pl.col("text").str.extract(rf"{pause} ms clock, ").cast(pl.Float64)
         for pause in (r" ([0-9.]+)\+[0-9.]+\+[0-9.]+", r"\+[0-9.]+\+([0-9.]+)")
@@ -224,7 +224,7 @@ def deaths(report: Report) -> Iterator[tuple[str, list[tuple[str, str]]]]:
     """Yields each death as a title with labelled sentences."""
     groups: dict[object, list[PostMortem]] = {}
     for index, death in enumerate(report.analysis.post_mortems):
-        # Kills that say the same except where and when are one card.
+        # Kills that differ only in place and time share a card.
         alike = (death.kind, death.victim, death.pod, death.killer, death.reading, death.advice)
         groups.setdefault(index if death.process is not None else alike, []).append(death)
     cards = list(groups.values())
@@ -236,7 +236,7 @@ def deaths(report: Report) -> Iterator[tuple[str, list[tuple[str, str]]]]:
     if left := sum(map(len, cards[MOST_DEATHS:])):
         yield f"… and {left:,} more (table post_mortems)", []
     tables = report.analysis.tables
-    # Where the kernel's own record of a kill is missing, this may be the run that killed.
+    # If the kernel's own record of a kill is missing, this may be the run that was killed.
     if len(ran := tables["oom_invocations"]) and not _is_of_others(tables["oom_kills"]):
         from gctrace_analyzer.present.sections.without_cycles import without_victim
 
@@ -248,7 +248,7 @@ def deaths(report: Report) -> Iterator[tuple[str, list[tuple[str, str]]]]:
 
 
 def _is_of_others(kills: pl.DataFrame) -> bool:
-    """Returns whether no kill was recorded by the kernel itself."""
+    """Returns whether the kernel itself recorded no kill."""
     return kills.filter(
         pl.col("killer") == "kernel", pl.col("reported_by").is_null()
     ).is_empty()
@@ -258,7 +258,7 @@ _OF_ONE = ("Where", "Message", "Memory")
 
 
 def _ends_of(deaths: list[PostMortem]) -> Iterator[tuple[str, str]]:
-    """Yields from where to where deaths are that differ in place, time and size only."""
+    """Yields the range of deaths that differ only in place, time and size."""
     first, last = deaths[0], deaths[-1]
     ends = (place(death.source, death.line_no, whole=True) for death in (first, last))
     yield "Where", " to ".join(ends)
@@ -302,7 +302,7 @@ def _by(death: PostMortem) -> str:
 
 
 def _matched(death: PostMortem) -> str:
-    """Returns what shows that the process is the one that died."""
+    """Returns the evidence that the process is the one that died."""
     if tuple(death.match_by) == ("only program",):
         return "no other program in the input fits"
     return f"matched by {', '.join(death.match_by)}"
@@ -325,7 +325,7 @@ def _story(death: PostMortem, report: Report) -> Iterator[tuple[str, str]]:
         )
     if death.live_mib is not None:
         own = None if death.process is None else report.analysis.summary_of(death.process)
-        # The rates of a run that is as short as its end are its own, which are shown above.
+        # The rates of a run as short as its end are the ones shown above.
         is_end = own is None or own.span_s is None or own.span_s > LAST_S
         facts = (
             (death.live_mib, "live heap {}", mib),
@@ -347,7 +347,7 @@ def _story(death: PostMortem, report: Report) -> Iterator[tuple[str, str]]:
 
 
 def _after(death: PostMortem, gap_s: float) -> str:
-    """Returns how long after its last cycle a program died; a time in whole seconds hides it."""
+    """Returns the time from a program's last cycle to its death; whole seconds may hide it."""
     is_whole = death.logged_at and not death.logged_at.microsecond and not death.monotonic_s
     return "within 1 s of" if is_whole and abs(gap_s) < 1 else f"{duration(gap_s)} after"
 
@@ -391,7 +391,7 @@ def memory(report: Report) -> Table | None:
 def _memory(memory: Memory) -> tuple[str, ...]:
     name = printable(memory.of or PurePath(memory.source).name)
     held, in_use = memory.held_max_mib, memory.in_use_max_mib
-    # Of a dump that is cut, one of the two may be missing.
+    # In a truncated dump, one of the two may be missing.
     if held is not None and in_use is not None and held < in_use:
         held = None
     return (
@@ -406,7 +406,7 @@ def _memory(memory: Memory) -> tuple[str, ...]:
 
 
 def memory_notes(report: Report) -> list[str]:
-    """Returns sentences about what the figures of the dumps and the scavenger's lines mean."""
+    """Returns sentences on what the figures of the dumps and the scavenger's lines mean."""
     if report.analysis.tables["memstats"].is_empty():
         return [*memory_sentences(report)]
     from gctrace_analyzer.analysis.postmortem.unit_cpu import compared
@@ -446,7 +446,7 @@ def settings(report: Report) -> str | None:
     of: dict[str, list[str]] = {}
     given = report.analysis.settings.to_dict()
     if given.keys() == {"go_version"}:
-        return None  # the first line has it
+        return None  # The first line shows it.
     for name, known in given.items():
         text = f"{names[name]} {written(name, known['value'])}"
         of.setdefault(known["source"], []).append(text)

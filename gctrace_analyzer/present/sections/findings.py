@@ -18,10 +18,10 @@ if TYPE_CHECKING:
 
 
 DEATHS = ("GC039", "GC040")
-"""Findings of which the post-mortems have the whole story."""
+"""Findings that the post-mortems fully explain."""
 
 _IN_TITLE = ("GC041", "GC042")
-"""Findings about the cycles that a log has or lacks, whose numbers are in the title."""
+"""Findings about existing or missing cycles, whose numbers are in the title."""
 
 _EVENTS = ("GC038", *DEATHS)
 """Findings about the moment of a death, which ends a process."""
@@ -45,7 +45,7 @@ def _together(findings: list[Finding]) -> Finding:
 
 
 def minor(report: Report) -> list[Problem]:
-    """Returns the findings that need no action and are not said above, each rule once."""
+    """Returns the findings that need no action and are not reported above, each rule once."""
     return [_problem(finding, report) for finding in _minor(report)]
 
 
@@ -54,7 +54,7 @@ def _minor(report: Report) -> list[Finding]:
     by_rule: dict[str, Finding] = {}
     for finding in report.analysis.findings:
         is_minor = finding.severity == "info" and finding.because_of is None
-        # What led to a death is not minor.
+        # The cause of a death is not minor.
         is_minor &= not (finding.id == GROWS and _is_grown(report))
         if is_minor and finding.id not in _IN_TITLE and finding.evidence not in said:
             by_rule.setdefault(finding.id, finding)
@@ -62,7 +62,7 @@ def _minor(report: Report) -> list[Finding]:
 
 
 def _is_grown(report: Report) -> bool:
-    """Returns whether a post-mortem says that the live heap grew."""
+    """Returns whether a post-mortem reports that the live heap grew."""
     read = (sentence for death in report.analysis.post_mortems for sentence in death.reading)
     return any(sentence.startswith("The live heap grew") for sentence in read)
 
@@ -77,7 +77,7 @@ def minor_text(report: Report) -> str | None:
 
 
 def _whose(finding: Finding, report: Report) -> str:
-    """Returns which processes a finding is of; empty if it is of all."""
+    """Returns which processes a finding concerns; empty for all."""
     processes = len(report.analysis.log.tables["processes"])
     if finding.process is None or finding.others + 1 == processes:
         return ""
@@ -95,16 +95,16 @@ def healthy(report: Report) -> str | None:
 
 
 def _without(evidence: str, said: str) -> str:
-    """Returns the evidence without a first sentence whose begin is said already."""
+    """Returns the evidence without a first sentence whose beginning is reported already."""
     first, _, rest = evidence.partition(". ")
     clause = re.split(r"\.$|: | \(|; ", first)[0]
     return rest if f": {clause}" in f": {said}" else evidence
 
 
 def _place(finding: Finding, report: Report) -> str:
-    """Returns the file and the line of the first example; of the only file the line alone.
+    """Returns the file and the line of the first example; for a single file only the line.
 
-    The answer of a server is a single line.
+    A server's answer is a single line.
     """
     place = finding.examples[0] if finding.examples else ""
     line = place.rpartition(":")[2]
@@ -115,7 +115,7 @@ def _place(finding: Finding, report: Report) -> str:
 
 
 def _problem(finding: Finding, report: Report) -> Problem:
-    # The verdict has the consequence of the first problem already, and what to do.
+    # The verdict already has the consequence of the first problem, and what to do.
     first = report.verdict
     leads = first is not None and first.finding == finding.id
     is_stated = _without(finding.evidence, finding.headline) != finding.evidence

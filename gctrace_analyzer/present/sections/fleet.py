@@ -39,7 +39,7 @@ _NAMES = 3
 def document(answers: Answers, most: int = MOST_ROWS) -> Document:
     """Returns the summary: what was read, headline figures, changes, ranked tables, notes.
 
-    What says neither who suffers nor what changed goes beyond one screen.
+    Tables on anything except problems and changes go beyond one screen.
     """
     first, *others = facts(answers)
     tables = rankings(answers, most)
@@ -88,7 +88,7 @@ def facts(answers: Answers) -> list[str]:
 
 
 def verdict(answers: Answers) -> Statement:
-    """Returns how many processes have a problem, which and why, and what to do first."""
+    """Returns how many processes have which problem, why, and what to do first."""
     t, problems = answers.totals, answers.problems
     if problems.is_empty():
         level = "ok" if t.processes else "none"
@@ -120,7 +120,7 @@ _SUFFER = (
     ("thrashed earlier", "thrashed earlier"),
     ("has another problem", "have other problems"),
 )
-"""What is said of one process and of several, in the order of `COUNTS`."""
+"""Words for one and for several affected processes, in the order of `COUNTS`."""
 
 
 def _suffering(problems: pl.DataFrame) -> Iterator[str]:
@@ -141,7 +141,7 @@ def _suffering(problems: pl.DataFrame) -> Iterator[str]:
 
 
 def _why(thrashing: pl.DataFrame) -> str:
-    """Returns the cost of thrashing, and its cause where all have the same."""
+    """Returns the cost of thrashing, and its cause if all processes have the same."""
     largest = thrashing["gc_cpu_share"].max()
     limit = ": GOMEMLIMIT is too low for the live heap"
     cause = limit if thrashing["needed_limit_mib"].is_not_null().all() else ""
@@ -182,7 +182,7 @@ def state(answers: Answers) -> list[tuple[str, str, str]]:
 
 
 def _without_settings(answers: Answers) -> tuple[str, str, str]:
-    """Returns what each process needs where no other setting is recommended."""
+    """Returns what to do for processes without another recommended setting."""
     t = answers.totals
     unknown = t.processes - t.to_fix - t.unchanged
     parts = [
@@ -215,7 +215,7 @@ def _change(
 
 
 def notes(answers: Answers) -> list[str]:
-    """Returns sentences about how the figures were computed, and what would make them better."""
+    """Returns sentences on how figures were computed, and how to improve them."""
     t = answers.totals
     sentences = [
         "GC cores: CPU seconds spent on GC per second, without idle marking, summed over all "
@@ -236,7 +236,7 @@ def notes(answers: Answers) -> list[str]:
 
 
 def to_do(answers: Answers) -> list[str]:
-    """Returns sentences about what would make the figures better."""
+    """Returns sentences on how to get better figures."""
     t = answers.totals
     sentences = [
         "GC CPU is a share of the CPU of a service, assists are a share of its GC CPU. Services to "
@@ -294,7 +294,7 @@ def since(changes: Changes) -> str:
 
 
 def _counted(values: pl.Series) -> str:
-    """Returns the most frequent names and, where they differ, how many have each."""
+    """Returns the most frequent names and, if they differ, the number of each."""
     counts = values.value_counts(sort=True, name="number").sort(
         "number", values.name, descending=[True, False]
     )
@@ -307,7 +307,7 @@ def _counted(values: pl.Series) -> str:
 
 
 def _names(values: pl.Series) -> str:
-    """Returns the first of some names, and how many others there are."""
+    """Returns the first of some names, and the number of others."""
     names = [printable(name) for name in values.unique(maintain_order=True)]
     others = [f"{len(names) - _NAMES:,} more"] if len(names) > _NAMES else []
     return ", ".join([*names[:_NAMES], *others])

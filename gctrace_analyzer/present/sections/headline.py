@@ -1,4 +1,4 @@
-"""The top of a report: the verdict, and the headline figures with their levels and course."""
+"""The top of a report: the verdict, and the headline figures with their levels and trends."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def is_of_death(report: Report) -> bool:
 
 
 def has_subject_died(report: Report) -> bool:
-    """Returns whether the verdict is on the death of the process that settings are advised for."""
+    """Returns whether the verdict is on the death of the process that the advice is for."""
     dead = {death.process for death in report.analysis.post_mortems}
     return is_of_death(report) and report.subject in dead
 
@@ -114,17 +114,18 @@ _SETTERS = {
 
 
 _NEARLY_ALL = 0.9
-"""Share of the goals. What sets at least this share is said to set all."""
+"""Share of the goals. A setter of at least this share is said to set all."""
 
 
 _FAR = 1.5
-"""Times the median: so far from it, it does not describe the end of the log."""
+"""Factor from the median. If the end of the log is further away, the median does not describe
+it."""
 
 _MOST_LEVELS = 3
 """How many values of GOGC are named one after another."""
 
 _FEW = 0.2
-"""Share of the goals. What sets fewer is not named with the other setter."""
+"""Share of the goals. A second setter with less is not named."""
 
 
 TRENDS = {
@@ -167,7 +168,7 @@ def state(report: Report) -> list[KeyFigure]:
 
 
 def _pauses(report: Report) -> tuple[str, str] | None:
-    """Returns the length of the pauses, and which it is; None if nothing is known of them."""
+    """Returns the length of the pauses, and which ones; None if nothing is known."""
     s, coarse = report.analysis.summary, report.analysis.too_coarse
     pauses = {"p99": s.pause_p99_ms, "max": s.stw_max_ms}
     known = {name: milliseconds(ms) for name, ms in pauses.items() if ms is not None}
@@ -185,7 +186,7 @@ def _pauses(report: Report) -> tuple[str, str] | None:
 
 
 def _total_of_pauses(report: Report) -> tuple[str, str] | None:
-    """Returns what the total of the pauses proves: metrics need not have each of them."""
+    """Returns what the total of the pauses proves, if metrics lack single pauses."""
     s = report.analysis.summary
     if s.stw_total_ms is None:
         return None
@@ -211,7 +212,7 @@ def _allocation(report: Report) -> Iterator[KeyFigure]:
 
 
 def with_trends(report: Report, figures: Iterable[KeyFigure]) -> list[KeyFigure]:
-    """Returns the figures with their values over time; one cycle or interval has no course."""
+    """Returns the figures with their values over time; a single cycle or interval has no trend."""
     analysis = report.analysis
     number = len(analysis.dumps.between) if analysis.by_dumps else analysis.summary.cycles
     if not len(analysis.trend) or number < 2:
@@ -227,7 +228,7 @@ def with_trends(report: Report, figures: Iterable[KeyFigure]) -> list[KeyFigure]
 def _with_level(report: Report, label: str, value: str, note: str, level: str) -> KeyFigure:
     own: str = report.analysis.levels.get(level, "")
     if level == "heap_goal" and own in ("ok", "info"):
-        # How much heap there was room for is part of what killed a program.
+        # The room for the heap helps to explain why a program was killed.
         own = "" if _death(report) is not None else own
         own = "warn" if too_large_for_container(report.advice) else own
     return KeyFigure(label, value, note, level=own)
@@ -251,7 +252,7 @@ def _these(s: Summary, one: str, several: str) -> str:
 
 
 def _live(report: Report, median: str) -> tuple[str, str]:
-    """Returns the live heap and what it is: the median, that since it moved, or the last one."""
+    """Returns the live heap and its kind: the median, the median since it moved, or the last."""
     if (end := _end(report)) is not None:
         growth = _growth(report, "").replace("median", f"median {median}")
         return live_heap(end.live_mib), f"last; {growth}"
@@ -264,7 +265,7 @@ def _live(report: Report, median: str) -> tuple[str, str]:
 
 
 def _goal(report: Report, median: str) -> tuple[str, str]:
-    """Returns the heap goal of the live heap that is shown, and who set it."""
+    """Returns the heap goal for the displayed live heap, and what set it."""
     setter, end = _setter(report), _end(report)
     if end is not None and end.goal_mib:
         parts = filter(None, (end.which_goal, f"median {median}", setter))
@@ -294,7 +295,7 @@ def _death(report: Report) -> PostMortem | None:
 
 @frozen
 class _End:
-    """The last live heap, and the last or next goal, where a median would describe no moment."""
+    """The last live heap, and the last or next goal, if a median would describe no moment."""
 
     live_mib: float | None
     goal_mib: float | None
@@ -302,7 +303,7 @@ class _End:
 
 
 def _end(report: Report) -> _End | None:
-    """Returns the end of a process that died, or whose live heap still grows; None of others."""
+    """Returns the end of a process that died or whose live heap still grows; else None."""
     if (death := _death(report)) is not None:
         which = "next" if death.next_goal_mib else "last"
         return _End(death.live_mib, death.next_goal_mib or death.goal_mib, which)
@@ -317,7 +318,7 @@ def _end(report: Report) -> _End | None:
 
 
 def _last_if_far(report: Report, column: str, median: float | None) -> str:
-    """Returns the last value if it is far from the median of cycles, most of which may be early."""
+    """Returns the last value if it is far from the median, as most cycles may be early ones."""
     values = not_null(report.analysis.cycles[column])
     if len(report.analysis.tables["processes"]) > 1 or not median or values.is_empty():
         return ""
@@ -334,7 +335,7 @@ def _growth(report: Report, last: str) -> str:
     growth = report.analysis.live_growth(process)
     several = len(report.analysis.tables["processes"]) > 1
     if growth is None:
-        # Of the other processes it would be a guess.
+        # For the other processes it would be a guess.
         return most if several else f"{most}; no significant growth"
     if not growth.is_lasting:
         fell = growth.fall and not last
@@ -346,18 +347,18 @@ def _growth(report: Report, last: str) -> str:
 def _setter(report: Report) -> str:
     """Returns what set the heap goals."""
     gogc = report.analysis.summary.effective_gogc_p50
-    # Between samples the live heap and the goal may be of different cycles.
+    # Between samples, live heap and goal may come from different cycles.
     unclear = gogc is None or (report.analysis.by_dumps and gogc < 0)
     effective = (
         [] if unclear else [f"effective GOGC {_levels_of_gogc(report) or f'{gogc:.0f}'}"]
     )
     live = report.analysis.summary.live_heap_p50_mib
     if effective and live is not None and live < report.analysis.thresholds.gogc_min_live_mib:
-        # It is the median of heaps that are large enough to show it.
+        # It is the median over heaps large enough to show it.
         effective = [f"{effective[0]} in larger heaps"]
     setters = report.analysis.goal_set_by
     setter, cycles = max(setters.items(), key=lambda item: item[1], default=("", 0))
-    # Nothing is said of a goal whose setter is known for a few cycles only.
+    # The setter is not reported if it is known for only a few cycles.
     regimes = distinct(report.analysis.only_regimes)
     if len(regimes) == 1 and (regime := regimes[0]).set_by == "either":
         low, high = regime.memory_limit_mib_low or 0, regime.memory_limit_mib_high
@@ -368,31 +369,31 @@ def _setter(report: Report) -> str:
         if 2 * sum(both) > report.analysis.summary.cycles and min(both) >= _FEW * sum(both):
             return "; ".join(["set by GOGC and the memory limit", *effective])
         return "; ".join(effective)
-    # The first cycles of most programs start from the heap minimum.
+    # Most programs start from the heap minimum in their first cycles.
     mostly = "mostly " if cycles < _NEARLY_ALL * sum(setters.values()) else ""
     limit = _limit(report) if setter == "memory-limit" else ""
     if setter == "gogc" and len(regimes) == 1:
-        # The quotient of sizes in whole MiB is near it, and would look like another one.
+        # The quotient of sizes in whole MiB is close to it, and would look like another value.
         return f"set {mostly}by {gogc_name(regimes[0])}"
-    # GOGC does not show at the minimum.
+    # At the minimum, goals do not show GOGC.
     effective = [] if setter == "heap-minimum" else effective
     return "; ".join([f"set {mostly}by {limit or _SETTERS[setter]}", *effective])
 
 
 def _limit(report: Report) -> str:
-    """Returns the memory limit as it was stated or inferred; empty if it is unknown."""
+    """Returns the memory limit as stated or inferred; empty if unknown."""
     regime = present(report.analysis.only_regimes)
     if regime is None or not regime.is_limited or not regime.memory_limit_mib_high:
         return ""
     if regime.memory_limit_source != "inferred":
         return setting_text(regime)
-    # Shorter than in a sentence: 80 columns have no more room.
+    # Shorter than in a sentence, to fit into 80 columns.
     low, high = regime.memory_limit_mib_low, regime.memory_limit_mib_high
     return f"a {low:,.0f}–{high:,.0f} MiB limit" if low else f"a limit under {high:,.0f} MiB"
 
 
 def _levels_of_gogc(report: Report) -> str:
-    """Returns the values of GOGC if the program changed it: a median is none of them."""
+    """Returns the values of GOGC if the program changed it, because a median is none of them."""
     levels = [regime.gogc_pct for regime in distinct(report.analysis.only_regimes)]
     known = [percent_text(gogc) for gogc in levels if gogc is not None]
     if len(known) < 2:

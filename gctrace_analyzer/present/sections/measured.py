@@ -1,4 +1,4 @@
-"""Runs that were made to compare settings: the verdict, what failed, and how far to trust it."""
+"""Runs made to compare settings: the verdict, failures, and how far to trust the result."""
 
 from __future__ import annotations
 
@@ -32,14 +32,14 @@ _NO_GCTRACE = (
     "standard error goes elsewhere."
 )
 _LEAST_MIB = 1.0
-"""Below it, a difference of memory is not worth a word."""
+"""MiB. A smaller difference of memory is not mentioned."""
 
 _THROTTLED_SHARE = 0.02
-"""Share of the time of a run. Above it, the CPU limit of the container lengthens it."""
+"""Share of the time of a run. Above it, the CPU limit of the container lengthens the run."""
 
 
 def verdict(pairs: Sequence[Pair], measurement: Measurement) -> str:
-    """Returns which side is better, for what, and what was predicted."""
+    """Returns which side is better, for which aim, and the prediction."""
     if not any(side.cycles or side.benchmarks for side in sides_of(pairs)):
         return f"{_NO_GCTRACE} {_of_sides(pairs, measurement)}"
     return _of_sides(pairs, measurement)
@@ -99,7 +99,7 @@ def _noun(metric: str) -> str:
 
 
 def _price(pair: Pair) -> str:
-    """Returns by how much memory changes; nothing if the change is not significant."""
+    """Returns how much memory changes; nothing if the change is not significant."""
     change = pair.changes[RSS.name]
     if not change.is_significant or change.delta is None or abs(change.delta) < _LEAST_MIB:
         return ""
@@ -134,7 +134,7 @@ def _promises(pair: Pair, decider: str) -> str:
 
 
 def _undecided(pair: Pair, measurement: Measurement) -> str:
-    """Returns how far a side is known, and how many rounds would decide it."""
+    """Returns what is known of a side, and how many rounds would decide it."""
     label, decider = printable(pair.after.label), measurement.decider.name
     change = pair.changes[decider]
     between = interval(change)
@@ -165,7 +165,7 @@ _REPEATED = " A disturbed run was repeated: the log of the second try has -again
 
 
 def notes(measurement: Measurement) -> Iterator[str]:
-    """Yields what may have changed the figures besides the settings."""
+    """Yields other possible causes of changed figures besides the settings."""
     runs = [*measurement.counted()]
     disturbed = [run for run in runs if run.disturbed]
     if disturbed:

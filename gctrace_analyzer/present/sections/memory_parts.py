@@ -1,4 +1,4 @@
-"""What the memory that a program holds consists of, and what would lower each part."""
+"""The parts of the memory that a program holds, and how to reduce each part."""
 
 from __future__ import annotations
 
@@ -63,19 +63,19 @@ _OF_RUNTIME = (
     ),
 )
 _LEAST_REMEDY = 30
-"""Characters of a line of what lowers a part; it takes several lines where there is no room."""
+"""Fewest characters per line of a remedy, which takes several lines if there is no room."""
 
 MUCH = 0.25
-"""Share of what Go obtained. So much is worth a sentence."""
+"""Share of what Go obtained. A part this large gets a sentence."""
 
 _CONSPICUOUS = 0.1
-"""Share of the memory. If a part other than the heap in use has this size, all have a row."""
+"""Share of the memory. If a part other than the heap in use is this large, all parts get a row."""
 
 LEAST_MIB = 64.0
-"""MiB. A smaller part of the memory is not worth a row."""
+"""MiB. A smaller part of the memory gets no row."""
 
 _MOST = 0.5
-"""Share of the memory. A part of this size is what the report names first."""
+"""Share of the memory. The report first names a part of this size."""
 
 _ALLOCATED = ("heap_alloc_bytes", "alloc_bytes")
 _IN_USE, _OBJECTS = "heap in use", "heap objects"
@@ -85,7 +85,7 @@ _AT_LEAST, _PEAK = " (at least)", " (peak)"
 _IN_WORDS = {"of RSS": "of RSS", "of Go": "of what Go holds", "of heap": "of the heap"}
 
 _HEAD = {"of RSS": "of {} RSS", "of Go": "of Go's {}", "of heap": "of {} heap"}
-"""The heading of the shares, by what they are shares of."""
+"""The heading of the shares, by their total."""
 
 _MOST_SENTENCES = 3
 
@@ -99,7 +99,7 @@ def memory_parts(report: Report) -> Table | None:
         return None
     parts, total, of = known
     rest, row = total - sum(part.size_mib for part in parts), _last(report)
-    # What a peak has beyond later parts may be gone.
+    # Memory in a peak beyond later parts may be gone.
     step = _step(row) if row else 0.0
     if rest > _CONSPICUOUS * total and (of != "of RSS" or (row and row["rss_bytes"])):
         unknown = "unknown: the input does not say what it is"
@@ -127,13 +127,13 @@ def _step(row: Mapping[str, int | None]) -> float:
 
 
 def _within(row: Mapping[str, int | None], *names: str) -> float:
-    """Returns how far the sum or difference of such sizes may be off, in MiB."""
+    """Returns the possible error of a sum or difference of such sizes, in MiB."""
     step = _step(row)
     return sum(step / 2 for name in names if is_rounded(_mib(row, name) or 0.0, step))
 
 
 def _printed(part: _Part, total: float, step: float) -> tuple[str, str]:
-    """Returns the size and the share of a part with the digits that they have."""
+    """Returns the size and share of a part with only reliable digits."""
     size, within = part.size_mib, part.within_mib
     if not within:
         is_coarse = is_rounded(size, step)
@@ -144,7 +144,7 @@ def _printed(part: _Part, total: float, step: float) -> tuple[str, str]:
 
 
 def largest_part(report: Report) -> str:
-    """Returns what most of that memory is, and what lowers it; empty if it is the heap in use."""
+    """Returns the largest part of that memory and how to reduce it; empty for the heap in use."""
     if (known := _known(report)) is None:
         return ""
     parts, total, of = known
@@ -160,13 +160,13 @@ def largest_part(report: Report) -> str:
 
 
 def _known(report: Report) -> tuple[list[_Part], float, str] | None:
-    """Returns the parts, what they are shares of in MiB, and its name; None if nobody needs it."""
+    """Returns the parts, their total in MiB, and its name; None if they are of no interest."""
     row = _last(report)
     total = None if row is None else _total(row)
     if row is None or total is None or total < LEAST_MIB:
         return None
     parts = [*_parts(row, report.analysis.settings.value("go_version"))]
-    # What is mapped need not be resident, so resident memory may be less than a part.
+    # Mapped memory need not be resident, so resident memory may be less than a part.
     if not parts or max(part.size_mib for part in parts) > total:
         return None
     others = [part for part in parts if part.name not in _HEAP]
@@ -179,7 +179,7 @@ def _known(report: Report) -> tuple[list[_Part], float, str] | None:
 
 
 def memory_sentences(report: Report) -> Iterator[str]:
-    """Yields a sentence on memory that no GOGC changes, and on what the scavenger reports."""
+    """Yields a sentence on memory that no GOGC changes, and on the scavenger's reports."""
     known = report.analysis.memory
     said = "" if report.verdict else largest_part(report)
     sentences = [
@@ -195,7 +195,7 @@ def memory_sentences(report: Report) -> Iterator[str]:
 
 
 def _not_heap(row: Mapping[str, int | None]) -> Iterator[tuple[float, str]]:
-    """Yields the size of each part of the runtime that is much of what it holds, and a sentence."""
+    """Yields the size of each large part of the runtime's memory, and a sentence."""
     held = _held(row) or 0.0
     for part in _of_runtime(row) if held > LEAST_MIB else ():
         if part.size_mib > MUCH * held:
@@ -210,7 +210,7 @@ def _last(report: Report) -> Mapping[str, int | None] | None:
 
 
 def _total(row: Mapping[str, int | None]) -> float | None:
-    """Returns what the parts are shares of: resident memory, all of Go's, or the heap, in MiB."""
+    """Returns the total for the shares in MiB: resident memory, all of Go's, or the heap."""
     parts = _mib(row, "heap_idle_bytes"), _mib(row, "heap_inuse_bytes", *_ALLOCATED)
     heap = None if None in parts else sum(filter(None, parts))
     resident = _mib(row, "rss_bytes"), _mib(row, "rss_peak_bytes")
@@ -220,7 +220,7 @@ def _total(row: Mapping[str, int | None]) -> float | None:
 
 
 def _held(row: Mapping[str, int | None]) -> float | None:
-    """Returns what Go obtained and, as far as that is known, did not return, in MiB."""
+    """Returns what Go obtained and, as far as known, did not return, in MiB."""
     sys, mapped = _mib(row, "sys_bytes"), _mib(row, "mapped_bytes")
     # Some programs export it as one figure.
     return mapped or (sys and max(sys - (_mib(row, "heap_released_bytes") or 0.0), 0.0))
@@ -249,16 +249,16 @@ def _parts(row: Mapping[str, int | None], go: str | None) -> Iterator[_Part]:
 _KEPT = ("returned, kept", "GODEBUG=madvdontneed=1, or Go 1.16 and later")
 _MAY_BE_KEPT = ("returned, or cgo", "Go 1.12–1.15: madvdontneed=1; else less cgo")
 _KEPT_OR_OTHER = ("returned, or other", "Go 1.12–1.15: madvdontneed=1; else less mmap, code")
-"""Where the Go version, or what its C code has, does not show it."""
+"""Text for memory that neither the Go version nor the C code explains."""
 
 
 def _beyond_go(row: Mapping[str, int | None], go: str | None) -> Iterator[_Part]:
-    """Yields what of the resident memory Go does not hold, or only may hold."""
+    """Yields the resident memory that Go does not hold, or may not hold."""
     released, of_go = _mib(row, "heap_released_bytes"), _held(row)
     is_known = released is not None or row["mapped_bytes"] is not None
     name = "" if is_known else _AT_LEAST
     if row["rss_bytes"] is None:
-        # What Go obtained never shrinks, so what a peak has beyond it was not of Go.
+        # Memory that Go obtained never shrinks, so a peak beyond it was not Go's.
         name, of_go = _PEAK, _mib(row, "sys_bytes")
     resident = _mib(row, "rss_bytes", "rss_peak_bytes")
     heap = [_mib(row, f"heap_{part}_bytes") for part in ("inuse", "free")]
@@ -288,7 +288,7 @@ _FREE = "lower peaks; fewer objects that stay"
 
 
 def _of_heap(row: Mapping[str, int | None], *, may_limit: bool) -> Iterator[_Part]:
-    """Yields the objects, what is free between them, and what is idle."""
+    """Yields the objects, the free memory between them, and the idle memory."""
     in_use, idle, released = (
         _mib(row, f"heap_{name}_bytes") for name in ("inuse", "idle", "released")
     )
@@ -325,17 +325,17 @@ def _of_runtime(row: Mapping[str, int | None]) -> Iterator[_Part]:
 
 
 def shows_scavenger(tables: Mapping[str, pl.DataFrame]) -> bool:
-    """Returns whether the last such line is worth a word: someone asked for it, or much is idle."""
+    """Returns whether the last such line matters: someone asked for it, or much is idle."""
     if (last := last_scavenge(tables)) is None:
         return False
     if last["idle_mib"] is None or last["sys_mib"] is None:
-        # Only GODEBUG=scavtrace=1 prints it; what Go up to 1.13 prints is part of gctrace.
+        # Only GODEBUG=scavtrace=1 prints it; up to Go 1.13, gctrace does too.
         return True
     return bool(last["idle_mib"] > max(LEAST_MIB, MUCH * last["sys_mib"]))
 
 
 def of_scavenger(report: Report) -> Iterator[str]:
-    """Yields how much memory is idle and how much of it was returned, by the last such line."""
+    """Yields how much memory is idle and how much was returned, from the last such line."""
     if (last := last_scavenge(report.analysis.tables)) is None:
         return
     when = _when(last, report)
@@ -366,7 +366,7 @@ def of_scavenger(report: Report) -> Iterator[str]:
 
 
 def _when(scavenge: Row, report: Report) -> str:
-    """Returns after which cycle a line was printed, and of which process if there are several."""
+    """Returns after which cycle a line was printed, and the process if there are several."""
     process, gc_num = scavenge["process"], scavenge["after_gc"]
     if process is None or not gc_num:
         return ""
@@ -378,7 +378,7 @@ def _when(scavenge: Row, report: Report) -> str:
 
 
 def _may_be_madv_free(scavenge: Row, report: Report) -> bool:
-    """Returns whether memory that such a program returns may stay resident."""
+    """Returns whether memory returned by such a program may stay resident."""
     formats = distinct(report.analysis.tables["cycles"], "format")
     low, high = go_versions([*formats, scavenge["format"]])
     known = report.analysis.settings.value("go_version")

@@ -27,11 +27,11 @@ if TYPE_CHECKING:
 MOST_PROCESSES = 12
 MOST_PHASES = 8
 SHORT_PHASE = 0.05
-"""Share of the time span. A shorter phase is only a transition, which is not listed."""
+"""Share of the time span. A shorter phase is only a transition and is not listed."""
 
 
 def of_all(report: Report) -> str:
-    """Returns that the headline figures are of all processes; empty if there is only one."""
+    """Returns that the headline figures cover all processes; empty for a single process."""
     several = len(report.analysis.tables["processes"])
     has_figures = report.analysis.has_figures
     every = "Both" if several == 2 else f"All {several:,}"
@@ -193,7 +193,7 @@ _MOST_OF_NAME = 15
 
 
 def _named(row: Row, name: str | None) -> str:
-    """Returns the end of a process's name, or its cycles if nothing else tells it apart."""
+    """Returns the end of a process's name, or its cycles if the name is not unique."""
     if name:
         name = printable(name)
         return name if len(name) <= _MOST_OF_NAME else "…" + name[1 - _MOST_OF_NAME :]

@@ -1,4 +1,4 @@
-"""What-if tables and recommendations as documents, with what they start from."""
+"""What-if tables and recommendations as documents, with their starting point."""
 
 from __future__ import annotations
 
@@ -105,7 +105,7 @@ def _notes_on_predictions(report: Report, rows: pl.DataFrame) -> Iterator[tuple[
 
 
 def _saved(rows: pl.DataFrame) -> Iterator[tuple[str, str]]:
-    """Yields what less allocation saves under each setting."""
+    """Yields the saving from less allocation under each setting."""
     for setting, cores in saved_by_less(rows):
         low, middle, high = (digits(end, 2) for end in cores)
         yield (
@@ -122,7 +122,7 @@ def _notes(report: Report) -> Iterator[tuple[str, str]]:
 
 
 def _basis(report: Report, rows: pl.DataFrame, evidence: Sequence[Report]) -> Iterator[Block]:
-    """Yields which measurements the predictions start from."""
+    """Yields the measurements that the predictions start from."""
     baseline = report.advice.baseline
     if baseline.load is None:
         return
@@ -137,7 +137,7 @@ def _basis(report: Report, rows: pl.DataFrame, evidence: Sequence[Report]) -> It
 
 
 def _load(baseline: Predictor) -> str:
-    """Returns the kind of the load; that the CPU limits a program is certain only if proven."""
+    """Returns the kind of load; it is called CPU-bound only if proven."""
     load, text = baseline.load, _LOADS[baseline.load_model]
     if baseline.load_model == "fixed-rate" and load and not load.shows_rate_in_mark:
         return (
@@ -152,7 +152,7 @@ def _load(baseline: Predictor) -> str:
 
 
 def _also(evidence: Sequence[Report]) -> str:
-    """Returns the settings of the other runs; those that cannot be used, with the reason."""
+    """Returns the settings of the other runs; for unusable runs, with the reason."""
     parts = []
     for report in evidence:
         baseline = report.advice.baseline

@@ -50,11 +50,11 @@ if TYPE_CHECKING:
 MOST_INPUTS = 3
 MOST_PROBLEMS = 2
 MOST_NOTES = 3
-"""What one screen has room for; the rest is behind `--all`."""
+"""Notes that fit on one screen; the others are behind `--all`."""
 
 
 def document(report: Report) -> Document:
-    """Returns the whole report; what goes beyond one screen is folded."""
+    """Returns the whole report; parts beyond one screen are folded."""
     return [*_blocks(report)]
 
 
@@ -63,7 +63,7 @@ def _blocks(report: Report) -> Iterator[Block]:
     yield Gap()
     yield (statement := headline.verdict(report))
     said = f"{statement.sentence} {statement.action}"
-    # Whoever asks why a program died has its story first, and what GC cost after it.
+    # For a program that died, the death comes first, then the cost of GC.
     is_death = headline.is_of_death(report)
     if is_death:
         yield from _deaths(report, said)
@@ -85,7 +85,7 @@ def _blocks(report: Report) -> Iterator[Block]:
     yield from _inputs(report)
     yield from _skipped(report)
     units = [*filter(None, (evidence.units(report),))]
-    # Without GC cycles the CPU time of a unit is all that is known of its costs.
+    # Without GC cycles, a unit's CPU time is the only known cost.
     brief = [] if report.analysis.summary.cycles else units
     yield Folded("Details", lambda: [*overview.about_cycles(report), *units], brief)
     yield from _notes(report)
@@ -96,7 +96,7 @@ def _is_sick(statement: Statement) -> bool:
 
 
 def _inputs(report: Report) -> Iterator[Block]:
-    """Yields where settings are from, and what each input is, unless it is one plain log."""
+    """Yields the sources of settings, and the kind of each input, unless it is one plain log."""
     rows = [Sentence(*input_) for input_ in evidence.inputs(report)]
     known = evidence.settings(report)
     if known or rows:
@@ -128,7 +128,7 @@ def _what_happened(report: Report, said: str) -> Iterator[Block]:
         if problem.advice in said:
             problems[at] = replace(problem, advice="")
         said += problem.advice
-    # The story of a death stands above; its finding adds the name and the place.
+    # The death is explained above; its finding adds the name and the place.
     told = findings.DEATHS if report.analysis.post_mortems else ()
     deaths = [problem for problem in problems if problem.id in told]
     others = [problem for problem in problems if problem.id not in told]
@@ -151,7 +151,7 @@ _OF_EACH_DEATH = ("Where", "Program", "At the end", "Run")
 
 
 def _deaths(report: Report, said: str) -> Iterator[Block]:
-    """Yields each death; one screen has of the first all that the verdict has not said."""
+    """Yields each death; one screen shows everything of the first that the verdict omits."""
     shown = {said}
     is_apart = True
     for at, (name, sentences) in enumerate(evidence.deaths(report)):
@@ -159,24 +159,24 @@ def _deaths(report: Report, said: str) -> Iterator[Block]:
             yield Gap()
         yield Heading(name, "bad")
         whole = [Sentence(*sentence) for sentence in sentences]
-        # Of several kills of a program, each would have the same action with another number.
+        # With several kills of a program, all have the same action with another number.
         kinds = {row.text: re.sub(r"\d+", "", name + row.text) for row in whole}
         new = {text for text, kind in kinds.items() if not shown & {text, kind}}
         actions = [row for row in whole if row.label == "Action" and row.text in new]
         facts = [row for row in whole if row.label in _OF_EACH_DEATH]
         brief = [*facts, *actions] if at else _unsaid(whole, said)
-        is_apart = len(brief) > 1  # Kills with a line each are a list.
+        is_apart = len(brief) > 1  # Kills of one line each form a list.
         shown |= {*kinds, *kinds.values()}
         yield Folded("Post-mortem", partial(_of, whole, 13), _of(brief, 13))
 
 
 def _unsaid(rows: Sequence[Sentence], said: str) -> list[Sentence]:
-    """Returns the rows that say something new; the first of a label keeps it."""
+    """Returns the rows with new facts; the first one with a label keeps it."""
     kept: list[Sentence] = []
     label = shown = ""
     for row in rows:
         label = row.label or label
-        # The verdict names the program, where several were killed, and the resident memory.
+        # The verdict names the program, if several were killed, and the resident memory.
         if label != "Memory" and row.text.removeprefix("It ") not in said:
             kept.append(replace(row, label="" if label == shown else label))
             shown = label
@@ -191,13 +191,13 @@ def settings(report: Report, said: str = "") -> Iterator[Block]:
     """Yields the recommended settings, if the log has cycles.
 
     Args:
-        report: what is shown.
-        said: what the verdict says. One screen does not repeat why no setting is predicted.
+        report: the report.
+        said: the text of the verdict, whose reason against predictions one screen does not repeat.
     """
     if not report.analysis.summary.cycles:
         return
     refused = report.advice.baseline.refused or ""
-    # The verdict may say what to raise, or to record first.
+    # The verdict may already say what to raise, or to record first.
     is_raised = "raise gomemlimit" in said.casefold()
     is_answered = is_raised or "record a longer log" in said.casefold()
     if not report.advice.is_available:
@@ -212,7 +212,7 @@ def settings(report: Report, said: str = "") -> Iterator[Block]:
     first = ranked.row(0, named=True)
     whole = partial(_setting_blocks, report, ranked, said)
     if first["now"] or is_answered:
-        # What does not have to change needs one alternative and one reason.
+        # If no change is needed, one alternative and one reason are enough.
         brief = _setting_blocks(report, ranked.head(2), said, 1)
         is_said = (is_raised and not first["now"]) or not first["why"]
         yield Folded("Alternatives", whole, [] if is_said else brief)
@@ -226,7 +226,7 @@ def settings(report: Report, said: str = "") -> Iterator[Block]:
 def _setting_blocks(
     report: Report, ranked: pl.DataFrame, said: str, most: int | None = None
 ) -> Document:
-    """Returns a table of settings with `most` reasons that are new, and the legend of its signs."""
+    """Returns a table of settings, `most` new reasons, and the legend of its signs."""
     shown = advice.advice(ranked, report.advice.baseline, _title_of_settings(report))
     reasons = advice.reasons(ranked, report.advice.baseline, said)
     if most is not None:
@@ -244,7 +244,7 @@ def _setting_blocks(
 
 
 def _title_of_settings(report: Report) -> str:
-    """Returns what settings are for, if there are several processes or another one was killed."""
+    """Returns the subject of the settings, with several processes or after another one's kill."""
     title = "Recommended settings"
     rows = report.analysis.tables["processes"].to_dicts()
     if len(rows) > 1:
@@ -257,7 +257,7 @@ def _title_of_settings(report: Report) -> str:
 
 
 def _memory(report: Report, *, is_sick: bool) -> Iterator[Block]:
-    """Yields memory from MemStats: in brief what it consists of, else its sizes."""
+    """Yields memory from MemStats: its parts in brief, else its sizes."""
     sizes, parts = evidence.memory(report), memory_parts(report)
     notes = evidence.memory_notes(report)
     if sizes:
@@ -279,7 +279,7 @@ def _memory(report: Report, *, is_sick: bool) -> Iterator[Block]:
 
 
 def _skipped(report: Report) -> Iterator[Block]:
-    """Yields the lines that could not be parsed, and what is wrong with whole inputs."""
+    """Yields the lines that could not be parsed, and damage to whole inputs."""
     if rejected := evidence.rejected(report):
         yield rejected
         yield Folded("Skipped lines", lambda: [Excerpts(evidence.rejected_examples(report))])
@@ -289,7 +289,7 @@ def _skipped(report: Report) -> Iterator[Block]:
 
 
 def _notes(report: Report) -> Iterator[Block]:
-    """Yields caveats and the log's check of itself; in brief what nothing above says already."""
+    """Yields caveats and the log's self-check; in brief, only those not mentioned above."""
     whole, analysis = [], report.analysis
     for at, text in enumerate(analysis.summary.warnings):
         whole.append(Sentence("" if at else "Note", text, "bold"))
@@ -298,7 +298,7 @@ def _notes(report: Report) -> Iterator[Block]:
     seen = seen_anyway(analysis.cycles, analysis.tables["processes"])
     seen |= {finding.evidence for finding in analysis.findings}
     said = headline.verdict(report).sentence
-    # A note on goroutines is said with its number, and its advice.
+    # A note on goroutines is shown with its number and its advice.
     parts = {
         text: text.split(": ", 1)[0 if text.startswith(GREW) else -1]
         for text in analysis.summary.warnings

@@ -1,4 +1,4 @@
-"""What GC cost since the start of a program, as one dump of its counters shows it."""
+"""The cost of GC since the start of a program, from one dump of its counters."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def costs_not_shown(report: Report) -> Iterator[str]:
-    """Yields what dumps show of the time since the start, where nothing else in the report does."""
+    """Yields the cost since the start, if nothing else in the report shows it."""
     analysis = report.analysis
     if report.verdict is None or analysis.tables["memstats"].is_empty() or len(analysis.cycles):
         return
@@ -29,7 +29,7 @@ def costs_not_shown(report: Report) -> Iterator[str]:
 
 
 def costs(report: Report) -> Iterator[str]:
-    """Yields what GC cost since the start of the program, as its last dump shows it."""
+    """Yields the cost of GC since the start of the program, from its last dump."""
     rows = report.analysis.dumps.since_start
     if not since_start.shows_costs(rows):
         if not any(fields.PAUSES_STOPPED in note for note in report.analysis.log.notes):
@@ -53,7 +53,7 @@ def costs(report: Report) -> Iterator[str]:
 
 
 def _since_start(report: Report) -> Iterator[str]:
-    """Yields what the counters of the last dump add up to."""
+    """Yields the totals in the counters of the last dump."""
     rows = report.analysis.dumps.since_start
     if len(rows) == 1:
         row = rows.row(0, named=True)
@@ -82,13 +82,13 @@ def _since_start(report: Report) -> Iterator[str]:
 
 
 def is_costly(report: Report) -> bool:
-    """Returns whether GC has taken a share of the CPU, since the start, that is worth lowering."""
+    """Returns whether GC has taken a share of CPU since the start that is worth lowering."""
     shares = report.analysis.dumps.since_start["gc_cpu_share"]
     return bool((shares >= report.analysis.thresholds.gc_cpu_warn).any())
 
 
 def _judged(report: Report) -> str:
-    """Returns whether the only share of the CPU is much or little, where that is clear."""
+    """Returns whether the only known share of CPU is high or low, if that is clear."""
     shares = report.analysis.dumps.since_start["gc_cpu_share"]
     if (shares < report.analysis.thresholds.gc_cpu_little).any():
         return ", which is little"
@@ -96,13 +96,13 @@ def _judged(report: Report) -> str:
 
 
 def _cpu_since_start(row: Mapping[str, Any]) -> str:
-    """Returns the share of the CPU that GC took, or how much CPU time; empty if unknown."""
+    """Returns the share of CPU that GC took, or its CPU time; empty if unknown."""
     gc_s, used_s, own_s = row["gc_cpu_with_idle_s"], row["used_cpu_s"], row["gc_cpu_s"]
     of_all = "" if row["gc_cpu_share"] is None else share(row["gc_cpu_share"])
     if gc_s is None:
         return of_all and f"GC has taken {of_all} of the CPU"
     if own_s is not None and used_s and used_s > gc_s - own_s and of_all:
-        # Idle marking leaves as soon as anything else wants the CPU: it is in neither figure.
+        # Idle marking yields to any other work, so it is in neither figure.
         used_s -= gc_s - own_s
         idle = f" and {digits(gc_s - own_s, 3)} on idle CPUs (idle marking)" * (gc_s > own_s)
         of_used = f"{share(own_s / used_s)}, pauses on all CPUs"
@@ -117,7 +117,7 @@ def _cpu_since_start(row: Mapping[str, Any]) -> str:
 
 
 def _pauses_since_start(row: Mapping[str, Any]) -> str:
-    """Returns the number of cycles and how long they stopped the program; empty if unknown."""
+    """Returns the number of cycles and the total of their pauses; empty if unknown."""
     cycles, longest = row["gc_cycles"], row["stw_max_ms"]
     what = "GC" if cycles is None else count(cycles, "GC cycle")
     have = "have" if cycles is not None and cycles != 1 else "has"
@@ -145,12 +145,12 @@ def _pauses_since_start(row: Mapping[str, Any]) -> str:
     it = "it" if text else "the program"
     middle, shortest = row["stw_p50_ms"], row["stw_min_ms"]
     others = [
-        # Of two pauses, quantiles have the longer one as the median.
+        # With two pauses, the median among the quantiles is the longer one.
         *([] if middle is None or cycles == 2 else [f"median {_pause(middle)}"]),
         *([] if shortest is None else [f"shortest {_pause(shortest)}"]),
     ]
     rest = f" ({', '.join(others)})" if others else ""
-    # PauseNs has the sum of all pauses of a cycle, of which there are two since Go 1.5.
+    # PauseNs has the sum of a cycle's pauses; since Go 1.5 there are two.
     return f"{text}{'; ' if text else ''}{of} stopped {it} for at most {_pause(longest)}{rest}"
 
 
@@ -168,7 +168,7 @@ def _least(estimated: Collection[str]) -> str:
 
 
 def _stops_the_world(row: Mapping[str, Any], report: Report) -> Iterator[str]:
-    """Yields a sentence if an old program was stopped for long in each of its cycles."""
+    """Yields a sentence if every cycle stopped an old program for long."""
     shortest, t = row["stw_min_ms"], report.analysis.thresholds
     is_old = not may_limit(report.analysis.settings.value("go_version"))
     if is_old and shortest is not None and shortest >= t.stw_bad_ms and row["pauses_listed"]:
@@ -189,17 +189,17 @@ def _forced(row: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _long_pause(row: Mapping[str, Any], report: Report) -> Iterator[str]:
-    """Yields what a pause means that the size of the heap does not explain."""
+    """Yields the meaning of a pause that the size of the heap does not explain."""
     t, heap, longest = report.analysis.thresholds, row["heap_alloc_mib"], row["stw_max_ms"]
     median = row["stw_p50_ms"]
-    # Pauses that rise with the heap have no usual length but those of the longest cycles.
+    # If pauses rise with the heap, the only usual length is that of the longest cycles.
     usual = row["stw_p90_ms"] or median or row["stw_mean_ms"]
     if longest is None or not usual or longest <= max(t.stw_bad_ms, t.outlier_times * usual):
         return
     if heap is not None and heap <= t.small_heap_mib:
         why = f"A heap of {mib(heap)} does not explain {_pause(longest)}"
     elif median:
-        # The same heap had the short ones too.
+        # The same heap also had the short pauses.
         why = f"The size of the heap does not explain {_pause(longest)} where the median is so low"
     else:
         return

@@ -24,7 +24,7 @@ MOST_SITES = 5
 
 
 def of_profiles(report: Report, most: int = MOST_SITES) -> Iterator[Table | Paragraphs]:
-    """Yields what allocates, what grew, and what a CPU profile says; nothing without profiles."""
+    """Yields the tables on allocation, growth and a CPU profile; nothing without profiles."""
     profiled = report.analysis.profiled
     if profiled is None:
         return
@@ -39,7 +39,7 @@ def of_profiles(report: Report, most: int = MOST_SITES) -> Iterator[Table | Para
 
 
 def allocation(profiled: Profiled, most: int) -> Table:
-    """Returns the sites that allocate most, with what they cost."""
+    """Returns the sites that allocate most, with their cost."""
     columns: list[tuple[str, Callable[[Row], str]]] = [
         ("share", lambda site: share(site["attributed_share"])),
         ("allocated", lambda site: _size(site["attributed_alloc_bytes"])),
@@ -53,7 +53,7 @@ def allocation(profiled: Profiled, most: int) -> Table:
 
 
 def changes(before: Profiled, after: Profiled) -> Table | None:
-    """Returns the functions whose allocation changed most; None without a heap profile each."""
+    """Returns the functions whose allocation changed most; None unless both have heap profiles."""
     changed = before.changes(after)
     if changed is None:
         return None
@@ -77,7 +77,7 @@ CHANGES_NOTE = (
 
 
 def growth(profiled: Profiled, most: int) -> Table | None:
-    """Returns the sites that hold most of what grew; None if nothing did."""
+    """Returns the sites that hold most of the growth; None if nothing grew."""
     column = "attributed_growth_bytes"
     grown = profiled.holding(column)
     if grown.is_empty():
@@ -96,7 +96,7 @@ def growth(profiled: Profiled, most: int) -> Table | None:
 
 
 def goroutines(profiled: Profiled, most: int) -> Table:
-    """Returns the functions that most goroutines are in."""
+    """Returns the functions with most goroutines."""
     number = ("goroutines", lambda site: f"{site['goroutines']:,}")
     return _table("Goroutines by function", profiled.goroutines, [number], most)
 

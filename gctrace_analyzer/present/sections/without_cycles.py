@@ -1,4 +1,4 @@
-"""What inputs without GC cycles show nevertheless: memory sizes, kills, and what is missing."""
+"""Results from inputs without GC cycles: memory sizes, kills, and what is missing."""
 
 from __future__ import annotations
 
@@ -42,13 +42,13 @@ if TYPE_CHECKING:
     from gctrace_analyzer.schema import Row
 
 _LARGEST = re.compile(r"^Resident(?: memory of|:) (\S{1,64})")
-"""The process with the most memory, of those that an input lists."""
+"""The process with the most memory among those that an input lists."""
 _MOST_CONTAINERS = 3
 _LEAST_RETURNED = 0.1
-"""Share of the memory that was obtained."""
+"""Share of the obtained memory."""
 
 _CHANGED = 2.0
-"""Times the size before. Under GOGC=100, less may be the way from one cycle to the next."""
+"""Factor. Under GOGC=100, a smaller change may occur from one cycle to the next."""
 _GCTRACE = (
     "GODEBUG=gctrace=1 and keep its standard error, or record several dumps with their times"
 )
@@ -94,7 +94,7 @@ _NOT_KILLABLE = (
 )
 
 _MOST_KNOWN = 0.5
-"""Share of what Go obtained. If more of it is not named, the report says which fields name it."""
+"""Share of what Go obtained. If more is unexplained, the report says which fields explain it."""
 
 _UNNAMED = (
     "Which part the other {} are (idle heap, stacks, GC metadata), the input does not show: "
@@ -138,7 +138,7 @@ def no_verdict(report: Report) -> tuple[str, str]:
 
 
 def _next_of_used(states: pl.DataFrame, used: list[str]) -> str:
-    """Returns what to do about containers of which only is known what they use."""
+    """Returns what to do about containers of which only the memory use is known."""
     if used[0].startswith("The node "):
         return ""
     if (states["event"] == WAITS).any():
@@ -147,7 +147,7 @@ def _next_of_used(states: pl.DataFrame, used: list[str]) -> str:
 
 
 def _next_of_processes(shown: str) -> str:
-    """Returns what to do about the process that has the most memory, which may not be Go."""
+    """Returns what to do about the process with the most memory, which may not be Go."""
     largest = _LARGEST.search(shown)
     if largest is None or not is_not_go(largest[1]):
         return _RECORD
@@ -158,7 +158,7 @@ def _next_of_processes(shown: str) -> str:
 
 
 def _next_of_memory(report: Report) -> str:
-    """Returns what to do about a program of which sizes of memory are known."""
+    """Returns what to do about a program of which memory sizes are known."""
     if is_costly(report):
         return f"To get settings that lower it, {_TO_RECORD}"
     if (report.analysis.dumps.since_start["gc_cycles"] == 0).any():
@@ -173,7 +173,7 @@ def _next_of_memory(report: Report) -> str:
 
 
 def _of_ends(tables: Mapping[str, pl.DataFrame]) -> tuple[str, str] | None:
-    """Returns what an input shows of ends, or of what comes before one, and what to add."""
+    """Returns what an input shows about ends, or about signs of one, and what to add."""
     if len(ran := tables["oom_invocations"]):
         sentence, advice = without_victim(ran)
         return " ".join((sentence, *holders(tables["oom_tasks"]))), advice
@@ -197,7 +197,7 @@ def _of_ends(tables: Mapping[str, pl.DataFrame]) -> tuple[str, str] | None:
 
 
 def _subject(row: Row, unnamed: str) -> str:
-    """Returns what to call a container, a pod or a unit of systemd."""
+    """Returns the name of a container, a pod or a systemd unit."""
     if name := row["name"] or row["container"]:
         return f"The {'unit' if name.endswith(UNITS) else 'container'} {name}"
     kind = "pod" if row["pod"] else "node"
@@ -222,7 +222,7 @@ def _otherwise_ended(states: pl.DataFrame) -> Iterator[str]:
 
 
 def _restarted(states: pl.DataFrame) -> Iterator[str]:
-    """Yields how often each container was restarted of which no end is known."""
+    """Yields how often each container without a known end was restarted."""
     known = states.filter(
         pl.col("restart_count") > 0, ~pl.col("oom_killed").fill_null(value=False)
     )
@@ -235,11 +235,11 @@ def _restarted(states: pl.DataFrame) -> Iterator[str]:
 
 
 def _used_of_limits(states: pl.DataFrame, unnamed: str) -> Iterator[str]:
-    """Yields how near to its limit each container is that was not killed.
+    """Yields how close to its limit each container is that was not killed.
 
     Args:
         states: the containers.
-        unnamed: what to call one without a name.
+        unnamed: the words for a container without a name.
     """
     sizes = ("memory_now_bytes", "memory_used_bytes", "memory_limit_bytes")
     used_bytes = pl.coalesce(sizes[:2])
@@ -264,7 +264,7 @@ def _used_of_limits(states: pl.DataFrame, unnamed: str) -> Iterator[str]:
             )
         elif used is not None and limit is not None:
             left = f"{mib(limit - used)} are left{hits}"
-            # A status of its own: that of a signal is printed as "signal: killed".
+            # A status of its own: a signal would be printed as "signal: killed".
             by_itself = OWN_CODE in (row["error"] or "") and used < limit
             no_kill = (
                 f"its runtime ended with {OWN_CODE}, not by the limit"
@@ -305,7 +305,7 @@ def _used_of_limits(states: pl.DataFrame, unnamed: str) -> Iterator[str]:
 
 
 def without_victim(invocations: pl.DataFrame) -> tuple[str, str]:
-    """Returns that the OOM killer ran, of which no victim is in the input, and what to add."""
+    """Returns that the OOM killer ran without a victim in the input, and what to add."""
     nothing = invocations["nothing_killable"].fill_null(value=False).all()
     panicked = invocations["panicked"].fill_null(value=False).any()
     advice = _NOT_KILLABLE if nothing else _PANICS if panicked else _KERNEL_LOG
@@ -336,7 +336,7 @@ def without_victim(invocations: pl.DataFrame) -> tuple[str, str]:
 
 
 _NEARLY_ALL = 0.95
-"""Share of the memory of a group. What is left of it is too little to matter."""
+"""Share of the memory of a group. The rest is too little to matter."""
 
 
 def _sizes(report: Report) -> Iterator[str]:
@@ -366,7 +366,7 @@ def _sizes(report: Report) -> Iterator[str]:
             0, f"{named if named.startswith('the ') else f'the {named}'} {_course(memory)}"
         )
         if memory.rss_mib is not None:
-            # More has a table.
+            # More memory data has a table.
             is_little = memory.sys_mib and memory.rss_mib < LEAST_MIB
             beyond = memory.rss_mib - (memory.sys_mib or 0.0) if is_little else 0.0
             of_others = (
@@ -388,7 +388,7 @@ def _sizes(report: Report) -> Iterator[str]:
 
 
 def _above_limit(memory: Memory, limit_mib: float | str | None) -> Iterator[str]:
-    """Yields by how much a program is above its GOMEMLIMIT, which counts Sys - HeapReleased."""
+    """Yields how far a program is above its GOMEMLIMIT, which counts Sys - HeapReleased."""
     if not isinstance(limit_mib, int | float) or None in (memory.sys_mib, memory.released_mib):
         return
     of_go = (memory.sys_mib or 0.0) - (memory.released_mib or 0.0)
@@ -398,7 +398,7 @@ def _above_limit(memory: Memory, limit_mib: float | str | None) -> Iterator[str]
 
 
 def _resident(dumps: pl.DataFrame, memory: Memory) -> str:
-    """Returns how much memory was resident at the end, and at most."""
+    """Returns the resident memory at the end, and its maximum."""
     at_end = memory.rss_mib or 0.0
     if memory.dumps == 1:
         return f"{rounded(at_end, memory.resolution_mib)} were resident"
@@ -414,9 +414,9 @@ def _resident(dumps: pl.DataFrame, memory: Memory) -> str:
 
 
 def _grew_beyond_go(dumps: pl.DataFrame) -> tuple[float, float] | None:
-    """Returns what was resident at first, and what is now beyond all that Go obtained, in MiB.
+    """Returns the first resident size, and the last size beyond all that Go obtained, in MiB.
 
-    None if that may be as it was: what Go obtained need not have been resident at first.
+    None if nothing may have changed: memory that Go obtained need not have been resident at first.
     """
     sizes = dumps.select("rss_bytes", "sys_bytes").drop_nulls().cast(pl.Float64) / MIB
     if len(sizes) < 2:
@@ -427,7 +427,7 @@ def _grew_beyond_go(dumps: pl.DataFrame) -> tuple[float, float] | None:
 
 
 def rise(report: Report) -> Iterator[str]:
-    """Yields how the memory of the only program rose between dumps, where no finding says it."""
+    """Yields how the memory of the only program rose between dumps, if no finding reports it."""
     names = {finding.name for finding in report.analysis.findings}
     if len(report.analysis.memory) != 1 or not report.analysis.by_dumps or names & _OF_GROWTH:
         return
@@ -444,7 +444,7 @@ _OF_GROWTH = {"live-heap-growth", "off-heap-growth"}
 
 
 def _course(memory: Memory) -> str:
-    """Returns how the memory that the program needs changed from the first dump to the last."""
+    """Returns how the needed memory changed from the first dump to the last."""
     first, last, most = memory.needed_first_mib, memory.needed_mib, memory.needed_max_mib
     step = memory.resolution_mib
     if memory.dumps > 1 and first is not None and last is not None and most is not None:
@@ -458,7 +458,7 @@ def _course(memory: Memory) -> str:
 
 
 def _goals(dumps: pl.DataFrame) -> Iterator[str]:
-    """Yields the range of the heap goals, in what time they were dumped, and the last live heap."""
+    """Yields the range of the heap goals, the time they cover, and the last live heap."""
     goals = dumps["next_gc_bytes"].drop_nulls() / MIB
     if goals.is_empty():
         return

@@ -1,4 +1,4 @@
-"""The plot of the heap goal, what sets it, and the effective GOGC."""
+"""The plot of the heap goal, its setter, and the effective GOGC."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _TITLE = "Heap goal and what sets it"
 
 
 def goal(report: Report, axis: Axis) -> Figure:
-    """Returns the plot of the heap goal, what sets it, and the effective GOGC."""
+    """Returns the plot of the heap goal, its setter, and the effective GOGC."""
     if axis.by_dumps:
         return timed("goal", _TITLE, report, axis, ())
     goals = [

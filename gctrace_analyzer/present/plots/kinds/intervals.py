@@ -39,7 +39,7 @@ def panels(report: Report, axis: Axis) -> tuple[Panel, ...]:
 
 
 def pauses(axis: Axis) -> Panel:
-    """Returns the longest pause of each interval, or their total where only that is known."""
+    """Returns the longest pause of each interval, or the total if only that is known."""
     longest = list(_marks(axis, [("longest pause", "stw_max_ms", "mark termination")]))
     total = _marks(axis, [("pauses, total", "stw_total_ms", "mark termination")])
     title = "Longest pause of a cycle in each interval" if longest else "Pauses per interval"
@@ -61,7 +61,7 @@ def _marks(axis: Axis, columns: Sequence[tuple[str, str, str]]) -> Iterator[Mark
 
 
 def _to_the_end(mark: Mark, end: Any) -> Mark:
-    """Returns the steps with the length of the last one."""
+    """Returns the steps, with an end for the last one."""
     parts = {
         name: values.append(values.tail(1))
         for name in ("y", "low", "high", "where")

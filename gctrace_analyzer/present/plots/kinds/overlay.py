@@ -32,12 +32,12 @@ if TYPE_CHECKING:
     from gctrace_analyzer.present.report import Report
 
 _RANGES, _FEWEST_RANGES = 120, 20
-"""Time ranges of the longest run, and of a short one. Single cycles of several runs would hide
+"""Time ranges for the longest run, and for a short one. Single cycles of several runs would hide
 each other."""
 
 _SINCE = "time since the start of each log"
 _MOST_BANDS = 2
-"""Runs with a band around their lines: those of more would cover each other's lines."""
+"""Runs with a band around their lines: bands of more runs would cover the lines."""
 
 
 def overlay(
@@ -51,7 +51,7 @@ def overlay(
     Args:
         runs: the runs by name.
         bins: points per run in distributions.
-        sides: what each run belongs to; runs of one side look the same.
+        sides: the side of each run; runs of one side look the same.
         column: draw only this column over time.
 
     Raises:
@@ -159,7 +159,7 @@ class _Lines:
 
 
 def _looks(runs: Iterable[str], sides: Mapping[str, str]) -> dict[str, Look]:
-    """Returns the look of each run: that of its side, if it has one."""
+    """Returns the look of each run, or that of its side."""
     order = list(dict.fromkeys(sides.get(name, name) for name in runs))
     return {name: RUNS[order.index(sides.get(name, name)) % len(RUNS)] for name in runs}
 

@@ -73,7 +73,7 @@ def pause_heatmap(report: Report, axis: Axis) -> Figure:
 
 
 def _pauses(report: Report, axis: Axis) -> pl.DataFrame:
-    """Returns the moment and the length of each pause; of MemStats, both of a cycle are one."""
+    """Returns the moment and length of each pause; in MemStats, both pauses of a cycle are one."""
     if axis.by_dumps or axis.cycles.is_empty():
         known = report.analysis.tables["cycle_pauses"]
         of_process = known.filter(pl.col("process").is_in(axis.processes or (0,)))

@@ -1,4 +1,4 @@
-"""The plot of the functions that allocate, and of those that hold what grew."""
+"""The plot of the functions that allocate, and of those that hold the growth."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ MOST = 10
 """Functions of a panel."""
 
 _LETTERS = 48
-"""Of a function with its file and line."""
+"""Characters of a function with its file and line."""
 
 _NOTE = (
     "Functions of the program, with what the runtime and the standard library allocate "
@@ -34,7 +34,7 @@ _NOTHING = "There is no heap profile in the input: read one together with the lo
 
 
 def sites(report: Report, _axis: Axis) -> Figure:
-    """Returns the plot of the functions that allocate, and of those that hold what grew."""
+    """Returns the plot of the functions that allocate, and of those that hold the growth."""
     profiled = report.analysis.profiled
     panels = tuple(_panels(profiled)) if profiled is not None else ()
     notes = (_NOTE,) if any(panel.drawn for panel in panels) else (_NOTHING,)

@@ -22,7 +22,7 @@ _LABELLED = (25.0, 50.0, 100.0, 200.0, 400.0, 800.0)
 """Values of GOGC with a label."""
 
 _LEAST_WIDTH = 1.05
-"""The largest peak of a curve, relative to the smallest. With less, it is a vertical line."""
+"""Ratio of the largest to the smallest peak of a curve. With less, the curve is a vertical line."""
 
 _NOTE = (
     "The curve varies GOGC and keeps the limit and ballast of the recommended setting; the "
@@ -33,7 +33,7 @@ _NOTE = (
 def trade_off(report: Report, _axis: Axis) -> Figure:
     """Returns the plot of GC CPU against peak heap for different values of GOGC.
 
-    It also shows the settings of the table.
+    It also shows the recommended and other listed settings.
     """
     rows = report.advice.trade_off
     if (why := _no_curve(report)) is not None:
@@ -65,14 +65,14 @@ def trade_off(report: Report, _axis: Axis) -> Figure:
 
 
 def _on_limit(rows: pl.DataFrame) -> Iterator[str]:
-    """Yields from which GOGC on the memory limit sets the peak, and the curve is vertical."""
+    """Yields the GOGC above which the memory limit sets the peak, so that the curve is vertical."""
     if rows["goal_set_by"][-1] == "memory-limit":
         gogc = rows.filter(rows[_PEAK] * _LEAST_WIDTH >= rows[_PEAK].max())["gogc"][0]
         yield f"From GOGC={gogc:.0f} on, the limit sets the peak, and only GC CPU changes."
 
 
 def _no_curve(report: Report) -> str | None:
-    """Returns why there is no curve, empty without a known reason; None if there is one."""
+    """Returns why there is no curve (empty if unknown); None if there is one."""
     rows, refused = report.advice.trade_off, report.advice.baseline.refused
     if report.advice.recommendations.is_empty() or (rows.is_empty() and refused):
         return f"No prediction: {refused or 'the log is too short'}."
@@ -85,7 +85,7 @@ def _no_curve(report: Report) -> str | None:
 
 
 def _settings(ranked: pl.DataFrame) -> Iterator[Mark]:
-    """Yields the settings of the table, those that are not recommended first: it may hide them."""
+    """Yields the listed settings, those not recommended first, so that they hide nothing."""
     no_change = ranked["now"][0]
     shown = ranked.filter(pl.col("now") | (pl.col("rank") <= MOST_ROWS))
     for row in shown.sort("rank", descending=True).iter_rows(named=True):
@@ -110,9 +110,9 @@ def _has_width(peaks: pl.Series) -> bool:
 
 
 def _labelled(rows: pl.DataFrame) -> pl.DataFrame:
-    """Returns the labelled rows: doublings of GOGC, as far as the labels do not overlap.
+    """Returns the rows with labels: doublings of GOGC, as long as labels do not overlap.
 
-    The last label is left of its point, so the one before it needs more room.
+    The last label is to the left of its point, so the one before needs more room.
     """
     peak = pl.col("heap_peak_mib")
     span = pl.col("heap_peak_mib").max() - pl.col("heap_peak_mib").min()
