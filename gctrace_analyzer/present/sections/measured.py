@@ -143,9 +143,16 @@ def _undecided(pair: Pair, measurement: Measurement) -> str:
         f"{percent(change.relative or 0.0)}{f' ({between})' * (between != NONE)}"
     )
     needed = measurement.rounds_needed(pair.after.label)
-    if needed is None:
-        return f"{text}; the runs differ too much to decide it"
-    return f"{text}; about {needed:,} rounds would decide it"
+    text += (
+        "; the runs differ too much to decide it"
+        if needed is None
+        else f"; about {needed:,} rounds would decide it"
+    )
+    # Other work makes runs longer, but takes none of their CPU time.
+    cpu = pair.changes[CPU.name]
+    if decider == CPU.name or not cpu.is_significant:
+        return text
+    return f"{text}; it {_how_much(cpu, CPU.name)}{_price(pair)}"
 
 
 def failures(measurement: Measurement) -> Iterator[Block]:

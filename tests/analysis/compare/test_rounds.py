@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
@@ -64,3 +66,18 @@ def test_a_difference_of_time_may_be_smaller_without_other_work() -> None:
     assert known.high is not None
     assert other.high == pytest.approx(0.2 * known.high)
     assert crowded.changes("b")["cpu_s"] == replace(quiet.changes("b")["cpu_s"])
+
+
+def test_an_undecided_run_time_does_not_hide_the_cpu_time() -> None:
+    noisy = measurement(10.0, 10.0)
+    waits_s = (3.0, -2.0, 1.0, -4.0, 2.0, -1.0)
+    runs = [
+        replace(run, wall_s=(run.wall_s or 0) + waits_s[run.round - 1] * (run.side == "a"))
+        for run in noisy.runs
+    ]
+    one = replace(noisy, runs=tuple(runs))
+    side = SimpleNamespace(label="b", cycles=100, benchmarks={})
+    pair: Any = SimpleNamespace(before=side, after=side, changes=one.changes("b"))
+    found = measured.verdict([pair], one)
+    assert found.startswith("b: undecided after 6 rounds: run time")
+    assert "it uses 49 % less CPU" in found
