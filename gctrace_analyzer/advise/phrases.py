@@ -209,14 +209,13 @@ def first_words(analysis: Analysis, *, short: bool, idle: bool) -> str:
         judged = f"; these show no {shown}" if is_clear else ", which is too little to judge"
         return f"Only {lines} have a line{judged}"
     seen = f" in the {lines} that have a line" if s.missing_cycles else ""
+    what = "The input" if analysis.by_dumps else "The log"
     if short:
-        what = "The input" if analysis.by_dumps else "The log"
-        what = "The selected part" if analysis.log.selection else what
+        part = "The selected part" if analysis.log.selection else what
         judged = f"short, but shows no {shown}{seen}" if is_clear else "too short to judge"
-        return f"{what} is {judged}"
+        return f"{part} is {judged}"
     if not shown:
-        what = "input" if analysis.by_dumps else "log"
-        return f"The {what} does not show whether GC is a problem"
+        return f"{what} does not show whether GC is a problem"
     here = seen or " here"
     if hidden_figures(analysis):
         start = f"There is no {shown}{here}"

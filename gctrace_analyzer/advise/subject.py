@@ -60,7 +60,7 @@ _TOO_MANY_PROCS = frozenset(["GC012", "GC013"])
 """Findings that GOMAXPROCS is above the CPUs or the quota."""
 
 LONG_PAUSES = frozenset(["GC009", "GC010"])
-"""The findings that a phase of pauses is long."""
+"""Findings about long pauses."""
 
 _STOPS = LONG_PAUSES | {"GC001", "GC043"}
 """Findings that long pauses may cause, or that cause long pauses."""

@@ -27,7 +27,7 @@ _WITH_IDLE = ("gc_cpu_with_idle_share", "gc_cpu_with_idle_cores", "gc_cpu_nonidl
 
 
 def bounded(figures: Mapping[str, Any], spans: pl.DataFrame) -> dict[str, Any]:
-    """Returns the figures of a summary that the printed percentages correct, by name.
+    """Returns the figures of a summary, corrected by the printed percentages, by name.
 
     Args:
         figures: of the summary, over the time of lines that follow each other.

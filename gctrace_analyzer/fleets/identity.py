@@ -142,4 +142,4 @@ def service_of(row: Mapping[str, object]) -> str | None:
         return f"{pod}/{container}" if pod not in ("", container) else str(container)
     if unit:
         return str(unit).removesuffix(".service")
-    return str(ident) if ident else pod or None
+    return str(ident or pod) or None

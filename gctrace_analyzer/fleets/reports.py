@@ -129,9 +129,7 @@ def _names(keys: Sequence[Key], called: Sequence[str]) -> list[str]:
     """
     plain = [_plain(name, number) for name, (_, number) in zip(called, keys, strict=True)]
     return [
-        f"{name}.html"
-        if plain.count(name) == 1
-        else f"{name}-{hashlib.sha256(file.encode()).hexdigest()[:8]}.html"
+        f"{name}.html" if plain.count(name) == 1 else f"{name}-{_digest(file)}.html"
         for name, (file, _) in zip(plain, keys, strict=True)
     ]
 
@@ -139,3 +137,7 @@ def _names(keys: Sequence[Key], called: Sequence[str]) -> list[str]:
 def _plain(name: str, number: int) -> str:
     safe = re.sub(r"[^\w.+-]+", "-", name).strip("-.")[:120] or "report"
     return f"{safe}-process-{number}" if number else safe
+
+
+def _digest(file: str) -> str:
+    return hashlib.sha256(file.encode()).hexdigest()[:8]

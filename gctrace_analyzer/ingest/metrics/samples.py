@@ -361,7 +361,7 @@ def _with_versions(wide: pl.DataFrame, samples: Samples) -> pl.DataFrame:
 
 
 def completed(wide: pl.DataFrame) -> pl.DataFrame:
-    """Returns rows of numbers with the columns that follow from others, in the right types."""
+    """Returns rows of numbers with the derived columns, in the right types."""
     names = (*SUMS, *chain.from_iterable(SUMS.values()), "started_s", "gogc_pct")
     wide = wide.with_columns(
         pl.lit(None, pl.Float64).alias(name)

@@ -65,8 +65,8 @@ def read(text: str, samples: Samples) -> list[Rejected]:
         match = _METRIC.search(text, max(end, at))
     batch.flush()
     rejected += batch.rejected
-    # A complete text ends with brackets and braces.
-    if not rejected and "}" not in text[len(text.rstrip("]} \n")) :]:
+    closers = text[len(text.rstrip("]} \n")) :]
+    if not rejected and "}" not in closers:
         line_no += text.count("\n", counted)
         rejected.append((line_no, json_values.CUT, text[-200:]))
     return rejected
