@@ -259,7 +259,7 @@ def times_the_least(least: float, largest: float) -> str:
     other = least - DEFAULT.safe_limit_times * largest
     return (
         f"{DEFAULT.roomy_limit_times:g} × {least:,.0f} MiB: {DEFAULT.safe_limit_times:g} × the "
-        f"largest live heap, {live}, + {other:,.0f} MiB of other memory"
+        f"largest live heap without bursts, {live}, + {other:,.0f} MiB of other memory"
     )
 
 

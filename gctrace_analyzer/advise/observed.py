@@ -55,7 +55,7 @@ OWN_GAP = 0.25
 DRIFT = 0.15
 """Relative change of the live heap, first to last quarter of the log, that is mentioned."""
 
-OF_LEVEL = ("the live heap was ", "the live heap went ")
+OF_LEVEL = ("the live heap was ", "the live heap without ")
 """Start of the warnings that name which of several live heaps predictions are for."""
 
 HIDDEN_STACKS_MIB = 64.0
@@ -231,9 +231,10 @@ def _warnings(load: Load, model: Model, *, refused: bool, is_part: bool) -> Iter
     if abs(drift) > max(DRIFT * load.true_live, DRIFT_MIB):
         first, last = (max(size, 0.0) for size in (load.true_live_first, load.true_live_last))
         yield (
-            f"the live heap went from {first:,.0f} MiB in the first quarter of "
-            f"{'these' if is_part else 'the'} cycles to {last:,.0f} in the last (medians); "
-            f"cycles/s and GC CPU are predicted for {load.true_live:,.0f} MiB"
+            "the live heap without allocation during marking went from "
+            f"{first:,.0f} MiB in the first quarter of {'these' if is_part else 'the'} cycles to "
+            f"{last:,.0f} in the last (medians); cycles/s and GC CPU are predicted for "
+            f"{load.true_live:,.0f} MiB"
         )
     elif load.variation > UNSTEADY:
         yield (
@@ -242,11 +243,6 @@ def _warnings(load: Load, model: Model, *, refused: bool, is_part: bool) -> Iter
         )
     if refused:
         return
-    if load.is_contended:
-        yield (
-            f"{load.late_pauses} (in steady cycles): other work probably competes for the CPUs, "
-            "and GC CPU then looks higher than on a quiet machine"
-        )
     off = model.own.gap / load.gap_mib
     if abs(math.log(off)) > OWN_GAP:
         yield (
@@ -321,7 +317,7 @@ def thrashing(*, least: float, largest: float) -> str:
     """
     return (
         f"{THRASHING}. It needs a GOMEMLIMIT of about {least:,.0f} MiB, ideally "
-        f"{roomy_limit(least):,.0f} MiB, for its peak live heap of {largest:,.0f} MiB"
+        f"{roomy_limit(least):,.0f} MiB: its live heap without bursts is up to {largest:,.0f} MiB"
     )
 
 
@@ -339,7 +335,7 @@ def _about_thrashing(baseline: Baseline) -> Baseline:
     time_range = (
         f"predicted from {load.begin_s:.1f} s to {load.begin_s + load.span_s:.1f} s, the "
         "longest time range without limit thrashing; the present setting is as measured in the "
-        f"whole log, and heap peaks are for its largest live heap, {math.floor(most):,} MiB"
+        f"whole log, and heap peaks are for its live heap of up to {math.floor(most):,} MiB"
     )
     return replace(baseline, warnings=(*baseline.warnings, time_range))
 

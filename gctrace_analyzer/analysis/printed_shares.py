@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from gctrace_analyzer.analysis.thresholds import DEFAULT
 from gctrace_analyzer.ingest.rows import of_each_process
 from gctrace_analyzer.units import duration_text
 
@@ -19,8 +18,8 @@ if TYPE_CHECKING:
 
     from gctrace_analyzer.analysis.thresholds import Thresholds
 
-_ROUNDING = DEFAULT.log_check_points / 100
-"""Largest difference between the sum of the lines and the printed percentage that is rounding."""
+_NEAR = 0.1
+"""Share of what lines add up to, by which truncated durations may move it."""
 
 _OF_CPU = ("gc_cpu_cores", "assist_share_of_cpu")
 _WITH_IDLE = ("gc_cpu_with_idle_share", "gc_cpu_with_idle_cores", "gc_cpu_nonidle_share")
@@ -33,23 +32,26 @@ def bounded(figures: Mapping[str, Any], spans: pl.DataFrame) -> dict[str, Any]:
         figures: of the summary, over the time of lines that follow each other.
         spans: what `spans.of_cycles` returns for the same cycles.
     """
-    if (printed := _bounds(spans)) is None:
-        return {}
-    middle, (least, most) = sum(printed) / 2, printed
-    ends = {"gc_cpu_share_low": least, "gc_cpu_share_high": most}
     share, low, high = (figures[f"gc_cpu_share{end}"] for end in ("", "_low", "_high"))
-    if share is None:
-        return {"gc_cpu_share": middle, **ends, "gc_cpu_cores": middle * _procs(spans)}
-    if least - _ROUNDING <= (high or share) and (low or share) <= most + _ROUNDING:
+    printed = _bounds(spans)
+    if printed is None or (share is None and spans["gc_num"][0] != 1):
         return {}
-    times = middle / share
-    # The CPU time of missing lines on idle CPUs is unknown.
-    unknown = _WITH_IDLE if figures["missing_cycles"] else ()
+    ends, value = printed, sum(printed) / 2
+    if share is not None and abs(_within(share, printed) - share) <= _NEAR * share:
+        # Durations are truncated, so that their sums are slightly off.
+        value, low, high = (_within(each or share, printed) for each in (share, low, high))
+        ends = low, high
+    bounds = {"gc_cpu_share": value, "gc_cpu_share_low": ends[0], "gc_cpu_share_high": ends[1]}
+    if share is None:
+        return {**bounds, "gc_cpu_cores": value * _procs(spans)}
+    times = value / share if share else 1.0
+    # What lines that are missing took on idle CPUs is unknown.
+    unknown = _WITH_IDLE if figures["missing_cycles"] and times != 1 else ()
     scaled = {
         name: None if figures[name] is None or name in unknown else figures[name] * times
         for name in (*_OF_CPU, *_WITH_IDLE)
     }
-    return {"gc_cpu_share": middle, **ends, **scaled}
+    return {**bounds, **scaled}
 
 
 _SINCE_START = ("start_s", "gc_num", "gc_cpu_since_start_pct")
@@ -82,14 +84,30 @@ def _bounds(spans: pl.DataFrame) -> tuple[float, float] | None:
     if spans.is_empty() or (spans["cpus"] < spans["procs"]).any():
         # The runtime also counts workers that wait for a CPU.
         return None
+    procs, ends_s, share = (pl.col(name) for name in ("procs", "end_s", _SINCE_START[-1]))
     ends = of_each_process(
         spans,
         pl.col("gc_num").first(),
-        pl.col("gc_cpu_since_start_pct").last().alias("printed"),
-        (pl.col("procs") * pl.col("elapsed_s")).sum().alias("time_s"),
+        share.first().alias("before"),
+        share.last().alias("printed"),
+        (procs * pl.col("elapsed_s")).sum().alias("time_s"),
+        (procs.max() * ends_s.first()).alias("begin_s"),
+        (procs.min() * ends_s.last()).alias("end_s"),
+        (procs.max() == procs.min()).alias("is_same"),
     )
-    printed, whole_s = ends["printed"], float(ends["time_s"].sum())
-    if printed.null_count() or (ends["gc_num"] != 1).any() or not whole_s > 0:
+    least_s = most_s = whole_s = 0.0
+    for _, first, before, printed, time_s, begin_s, end_s, is_same in ends.iter_rows():
+        if None in (before, printed, time_s, begin_s) or not (is_same or first == 1):
+            return None
+        # What was taken before the first cycle of a late log is not in its lines.
+        begin_s, end_s = (0.0, time_s) if first == 1 else (begin_s, end_s)
+        least_s += (printed * end_s - (before + 1) * begin_s) / 100
+        most_s += ((printed + 1) * end_s - before * begin_s) / 100
+        whole_s += end_s - begin_s
+    if not whole_s > 0:
         return None
-    share = float((printed * ends["time_s"]).sum()) / 100 / whole_s
-    return share, min(share + 0.01, 1.0)
+    return max(least_s / whole_s, 0.0), min(most_s / whole_s, 1.0)
+
+
+def _within(value: float, ends: tuple[float, float]) -> float:
+    return min(max(value, ends[0]), ends[1])

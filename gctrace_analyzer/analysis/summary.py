@@ -188,15 +188,16 @@ def summarize(
         figures["true_live_heap_mib"] = None
     warnings = [*caveats(cycles, processes, impossible or {}, check, DEFAULT)]
     has_gaps = figures["missing_cycles"] > 0
-    by_print = {} if _contradicts(check, has_gaps=has_gaps) else bounded(figures, spans)
-    figures |= by_print
-    of_gc, share = figures["assist_share_of_gc_cpu"], figures["gc_cpu_share"]
+    of_gc, added_up = (figures[name] for name in ("assist_share_of_gc_cpu", "gc_cpu_share"))
+    if not _contradicts(check, has_gaps=has_gaps):
+        figures |= bounded(figures, spans)
+    share = figures["gc_cpu_share"]
     if has_gaps and of_gc is not None and share is not None:
         # Sums over all lines, including those after a missing one.
         figures["assist_share_of_cpu"] = of_gc * share
     summary = Summary(**figures, warnings=())
     if summary.gc_cpu_range is not None:
-        warnings.append(_about_range(cycles, by_print=bool(by_print)))
+        warnings.append(_about_range(cycles, by_print=share != added_up))
     said = sorted((*warnings, *notes), key=lambda text: not text.startswith(OF_TOOLCHAIN))
     return replace(summary, warnings=tuple(said))
 
@@ -204,7 +205,7 @@ def summarize(
 def _about_range(cycles: pl.DataFrame, *, by_print: bool) -> str:
     """Returns why GC CPU is a range."""
     why = (
-        "its lines show too little of the time, and print only whole percentages"
+        "its lines add up to another share than the whole percentages that they print"
         if by_print
         else "Go 1.23 and later count only a part of the time to stop the world"
         if (cycles["gc_num"] == 1).any()

@@ -212,7 +212,7 @@ def live_growth(cycles: pl.DataFrame) -> LiveGrowth | None:
     Args:
         cycles: the cycles of one process, in order, with `end_s`.
     """
-    needed = with_held(cycles)[["start_s", "end_s", "heap_live_mib"]]
+    needed = with_held(cycles).with_columns(marked_mib=cycles["heap_live_mib"])
     timed = complete(needed, "start_s", "heap_live_mib")
     growth, live = _growth_of(timed), timed["heap_live_mib"]
     if growth is None:
@@ -246,20 +246,20 @@ def _growth_of(timed: pl.DataFrame) -> LiveGrowth | None:
         return None
     ends = max(min(_END_CYCLES, len(later) // 5), 1)
     first, last = later.head(ends), later.tail(ends)
-    first_mib = _end(first["heap_live_mib"], 0, "lower")
-    last_mib = _end(last["heap_live_mib"], -1, "higher")
+    first = where(first, first["heap_live_mib"] == _end(first["heap_live_mib"], 0, "lower"))
+    last = where(last, last["heap_live_mib"] == _end(last["heap_live_mib"], -1, "higher"))
     growth = LiveGrowth(
         mib_per_h=3600 * trend.per_s,
         low=3600 * trend.low,
         high=3600 * trend.high,
         begin_s=float(later["start_s"][0]),
         end_s=end,
-        first_mib=first_mib,
-        last_mib=last_mib,
+        first_mib=first["marked_mib"][0],
+        last_mib=last["marked_mib"][-1],
         median_mib=typical,
         recent_mib=_recent_mib(later),
-        first_s=where(first, first["heap_live_mib"] == first_mib)["start_s"][0],
-        last_s=where(last, last["heap_live_mib"] == last_mib)["end_s"][-1],
+        first_s=first["start_s"][0],
+        last_s=last["end_s"][-1],
     )
     enough = max(t.growth_min_share * typical, t.growth_min_mib)
     return growth if growth.gained_mib >= enough else None

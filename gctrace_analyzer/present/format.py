@@ -10,6 +10,7 @@ from contextvars import ContextVar
 from typing import TYPE_CHECKING
 
 from gctrace_analyzer import units
+from gctrace_analyzer.ingest.rows import median
 from gctrace_analyzer.units import between_text, digits, percent
 
 if TYPE_CHECKING:
@@ -80,12 +81,13 @@ def assists(s: Summary) -> tuple[str, str]:
     if s.gc_cpu_range is None or not of_gc or not gc_cpu:
         return share(of_gc), share(of_all)
     low, high = s.gc_cpu_range
-    # Half of each uncertain part is counted, so that the errors below and above are equal.
-    least = max(2 * gc_cpu - high, low)
-    ends = [min(of_gc * gc_cpu / end, 1.0) if end else 1.0 for end in (high, least)]
+    # Half of the time to stop the world counts, if it is what makes GC CPU uncertain to both sides.
+    stopping = (s.stw_share or 0.0) / 2 if low < gc_cpu < high else 0.0
+    least, most = max(gc_cpu - stopping, low), min(gc_cpu + stopping, high)
+    ends = [min(of_gc * gc_cpu / end, 1.0) if end else 1.0 for end in (most, least)]
     of_gc_text = between_text(*map(share if ends[0] == ends[1] else percent, ends))
-    in_more_time = (of_all or 0.0) * (low / least if least else 1.0)
-    return of_gc_text, between_text(share(in_more_time), share(of_all))
+    times = [end / own if own else 1.0 for end, own in ((low, least), (high, most))]
+    return of_gc_text, between_text(*(share((of_all or 0.0) * each) for each in times))
 
 
 def gc_cpu_with_idle(s: Summary) -> str:
@@ -140,10 +142,13 @@ def interval(
     apart_ms = summary.gc_interval_p50_ms
     if apart_ms is None or summary.is_mostly_missing or summary.cycles < _FEWEST:
         return ""
+    if summary.is_in_bursts and usual_ms is not None and gaps_ms is not None:
+        # A median of all intervals would count the gaps.
+        apart_ms = median(gaps_ms.filter(gaps_ms < 1000 / (summary.gc_per_s or 1)))
+        apart = "under 1 ms" if apart_ms < 1 else milliseconds(apart_ms)
+        return f"bursts: every {apart}; gaps: {milliseconds(usual_ms)}"
     # The log has times in whole milliseconds.
     apart = "under 1 ms" if apart_ms < 1 else milliseconds(apart_ms)
-    if summary.is_in_bursts and usual_ms is not None:
-        return f"bursts: every {apart}; gaps: {milliseconds(usual_ms)}"
     if apart_ms and gaps_ms is not None and gaps_ms.count():
         low, high = (milliseconds(end) for end in (gaps_ms.min(), gaps_ms.max()))  # type: ignore[arg-type]
         if not gaps_ms.is_between(apart_ms / _NEAR, apart_ms * _NEAR).any():

@@ -201,7 +201,7 @@ def test_the_memory_of_the_process_is_the_heap_and_what_is_outside() -> None:
     assert least == pytest.approx(1.25 * 200.5 + baseline.non_heap_mib, abs=1)
     assert baseline.near_live_heap(Setting(100.0, least)) is None
     assert baseline.near_live_heap(Setting(100.0)) is None
-    assert "200 MiB: the program may thrash" in str(
+    assert "(200 MiB): the program may thrash" in str(
         baseline.near_live_heap(Setting(100.0, least - 1))
     )
 

@@ -16,6 +16,8 @@ LINES = {
     "scvg_forced13": "scvg1: GC forced",
     "scvg_rel": "scvg-1: 44 MB released",
     "scvg": "scvg0: inuse: 426, idle: 0, sys: 427, released: 0, consumed: 427 (MB)",
+    "scvg_rel13": "forced scvg: 44 MB released",
+    "scvg13": "scvg: inuse: 426, idle: 0, sys: 427, released: 0, consumed: 427 (MB)",
     "scav14": "scav 2 0 KiB work, 44248 KiB total, 86% util (forced)",
     "scav21": "scav 0 KiB work (bg), 0 KiB work (eager), 3144 KiB now, 97% util [controller reset]",
     "pacer_assist": "pacer: assist ratio=+1.152000e+000 (scan 0 MB in 3->4 MB) workers=0++2.500000e-001",

@@ -15,7 +15,7 @@ from gctrace_analyzer.analysis.rules.finding import (
     percent,
 )
 from gctrace_analyzer.analysis.rules.registry import rule
-from gctrace_analyzer.ingest.rows import not_null, where
+from gctrace_analyzer.ingest.rows import median, not_null, where
 
 
 @rule(
@@ -41,18 +41,14 @@ def assist_pressure(facts: ProcessFacts) -> Iterator[Evidence]:
     if share is None or share <= (t.assist_warn if facts.new_pacer else t.assist_warn_old):
         return
     of_all_cpu = summary.assist_share_of_cpu or 0.0
-    pressure = not_null(facts.long_marks["pressure"]).median()
-    text = f"Goroutines do {percent(share)} of the GC work in mark assists"
-    if isinstance(pressure, float):
-        text += f", and marking takes {percent(pressure)} of the CPUs while it runs"
-    under_pressure = isinstance(pressure, float) and pressure >= t.mark_pressure
-    if of_all_cpu >= t.assist_min_cpu_share or under_pressure:
+    pressure = median(facts.long_marks["pressure"])
+    if of_all_cpu >= t.assist_min_cpu_share or pressure >= t.mark_pressure:
         yield Evidence(
             "warn"
             if of_all_cpu >= t.assist_warn_cpu_share and not is_start_up(facts)
             else "info",
-            text + ".",
-            {"assist_share_of_gc_cpu": share, "mark_pressure": pressure},
+            f"Goroutines do {percent(share)} of the GC work in mark assists.",
+            {"assist_share_of_gc_cpu": share, "mark_pressure": pressure or None},
             headline="Goroutines have to help with marking when they allocate: mark assists take "
             f"{percent(of_all_cpu)} of the CPU.",
             examples=example_lines(facts.cycles, "assist_share"),

@@ -119,7 +119,8 @@ def _room(facts: ProcessFacts) -> float | None:
     condition="The median of pause CPU / (pause × GOMAXPROCS) is below {t.stopped_share:.0%}. "
     "Up to Go 1.9 the CPU time of a pause includes idle threads, 32 at most, so lines of Go "
     "1.5 do not show the number of CPUs. Lines of Go 1.6 to 1.17 show it if the version is "
-    "known to be 1.10 or later, or if the number is steady and not 32.",
+    "known to be 1.10 or later, or if the number is steady and not 32. A warning if GC takes at "
+    "least {t.gc_cpu_little:.0%} of the CPU or pauses are long.",
     advice="Set GOMAXPROCS to the number of CPUs, or less if a CPU quota allows less.",
     needs="pauses with their CPU time",
     contradicted_by="marking that uses more CPUs than this in any cycle",
@@ -134,35 +135,18 @@ def gomaxprocs_over_cpus(facts: ProcessFacts) -> Iterator[Evidence]:
         return
     cpus, procs = round(median(stopped)), median(facts.cycles["procs"])
     if cpus < t.stopped_share * procs:
+        # Where GC takes hardly anything and pauses are short, it costs nothing here.
+        is_little = (facts.summary.gc_cpu_share or 1.0) < t.gc_cpu_little
         yield Evidence(
-            "warn",
+            "info" if is_little and not facts.matched & {"GC009", "GC010"} else "warn",
             f"GOMAXPROCS is {procs:.0f}, but the runtime counts the CPU time of pauses for only "
             f"{cpus_text(cpus)}: the process sees no more. All shares in this report are of "
             f"{cpus_text(cpus)}.",
             {"stopped_share": cpus / procs, "procs": procs, "cpus": cpus},
             advice=f"Set GOMAXPROCS={cpus}, or less if a CPU quota allows less (cpu.max).",
             headline=f"GOMAXPROCS is {procs:.0f}, but the process sees only {cpus_text(cpus)}: "
-            f"{_waiting(facts)}.",
+            "threads wait for each other, and marking counts that as GC CPU.",
         )
-
-
-def _waiting(facts: ProcessFacts) -> str:
-    """Returns that threads wait and how that raises GC CPU, as the end of a sentence.
-
-    Measured with GOMAXPROCS=16 on 2 CPUs: 2.4 times the CPU time that GC really took.
-    """
-    # gcBgMarkWorker in runtime/mgc.go measures by the clock, whether or not its thread runs.
-    if high_gc_cpu.id not in facts.matched:
-        return "when more threads than that are busy, they wait for each other"
-    return "threads wait for each other, and marking counts that as GC CPU"
-
-
-def _automatic(facts: ProcessFacts, cpus: float) -> str:
-    """Returns a hint at the default that follows a quota, unless the program already has it."""
-    # runtime/cgroup_linux.go: Go 1.25 follows the quota, but not below 2.
-    if cpus <= 1 or not facts.may_be_before(1, 25):
-        return ""
-    return " (the default from Go 1.25 on)"
 
 
 @rule(
@@ -199,8 +183,7 @@ def cpu_quota_throttling(facts: ProcessFacts) -> Iterator[Evidence]:
                 "busy, they use up the quota early in a period, and the kernel stops them for the "
                 f"rest of it, also in the middle of a pause. {_throttled(late)}",
                 {"procs": procs, "cpu_limit": cpus, "late_pauses": late.late},
-                advice=f"Set GOMAXPROCS={math.ceil(cpus)}{_automatic(facts, cpus)}, or raise "
-                "the quota.",
+                advice=f"Set GOMAXPROCS={math.ceil(cpus)}, or raise the quota.",
                 headline=f"GOMAXPROCS is {procs}, but the CPU limit is {cpus:g}: when all threads "
                 "are busy, the program can be throttled, also in the middle of a pause.",
             )

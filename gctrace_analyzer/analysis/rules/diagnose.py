@@ -289,7 +289,7 @@ def _merge_processes(findings: list[Finding], sizes: Mapping[int, int]) -> list[
         )  # fmt: skip
         numbers = {finding.process for finding in same} - {worst.process}
         more = f"process {numbers.pop()}" if others == 1 else f"{others:,} other processes"
-        evidence = f"{worst.evidence} The same applies to {more}."
+        evidence = f"{worst.evidence} Also found in {more}."
         merged.append(replace(worst, evidence=evidence, others=others))
     return merged
 

@@ -173,7 +173,7 @@ def _long_pauses(
     if has_wait:
         stops = f"The pause {which} takes up to {most}"
     headline = f"{stops}{_share(facts)}"
-    is_single = int((values > t.stw_single_ms).sum()) == 1
+    is_single = int((values > longest / 2).sum()) == 1
     if is_single and cycles["stw_sweep_term_ms"].count():
         took = "took" if has_wait else "stopped the whole program for"
         stops = f"One pause {which} {took} {most}"
@@ -273,19 +273,9 @@ def pause_outliers(facts: ProcessFacts) -> Iterator[Evidence]:
     if outliers.is_empty():
         return
     longest = maximum(outliers["stw_max_ms"])
-    number = _count_far(facts)
-    were = "1 pause was" if number == 1 else f"{number:,} pauses were"
     yield Evidence(
         "info",
-        f"{were} far longer than usual: up to {duration_text(longest / 1000)}.",
+        f"Single pauses were far longer than the others: up to {duration_text(longest / 1000)}.",
         {"stw_max_ms": longest},
         examples=tuple(f"gc {number}" for number in outliers["first_gc"].head(3)),
     )
-
-
-def _count_far(facts: ProcessFacts) -> int:
-    t, count = facts.thresholds, 0
-    for name in ("stw_sweep_term_ms", "stw_mark_term_ms"):
-        far = facts.cycles[name].drop_nulls()
-        count += int(((far > t.outlier_times * median(far)) & (far > t.stw_warn_ms)).sum())
-    return count

@@ -217,6 +217,11 @@ _STEAL = (
     "{handoff:int}({handoff_count:int}) handoff, {steal:int}({steal_count:int}) steal, "
     "{procyield:int}/{osyield:int}/{sleep:int} yields"
 )
+_RELEASED = "{released_now_mib:size} MB released"
+_IN_USE = (
+    "inuse: {inuse_mib:int}, idle: {idle_mib:int}, sys: {sys_mib:int}, "
+    "released: {released_total_mib:int}, consumed: {consumed_mib:int} (MB)"
+)
 
 GCTRACE = (
     # The newest format comes first, because most logs have it.
@@ -239,10 +244,10 @@ COMPANIONS = (
     Shape("forcegc", "markers", "1.5", None, "GC forced"),
     Shape("scvg_forced13", "markers", "1.0", "1.4", "scvg{scavenge_num:int}: GC forced"),
     # Go 1.13 prints no number; the oldest releases print the size in hexadecimal.
-    Shape("scvg_rel", "scavenges", "1.0", "1.13", "«forced |forced»scvg«{scavenge_num:sint}»: {released_now_mib:size} MB released"),
-    Shape("scvg", "scavenges", "1.0", "1.13",
-          "«forced |forced»scvg«{scavenge_num:sint}»: inuse: {inuse_mib:int}, idle: {idle_mib:int}, sys: {sys_mib:int}, "
-          "released: {released_total_mib:int}, consumed: {consumed_mib:int} (MB)"),
+    Shape("scvg_rel", "scavenges", "1.0", "1.12", f"scvg{{scavenge_num:sint}}: {_RELEASED}"),
+    Shape("scvg", "scavenges", "1.0", "1.12", f"scvg{{scavenge_num:sint}}: {_IN_USE}"),
+    Shape("scvg_rel13", "scavenges", "1.13", "1.13", f"«forced |forced»scvg: {_RELEASED}"),
+    Shape("scvg13", "scavenges", "1.13", "1.13", f"«forced |forced»scvg: {_IN_USE}"),
     Shape("scav14", "scavenges", "1.14", "1.20",
           "scav «{generation:int} »{released_now_kib:int} KiB work, {released_total_kib:int} KiB total, "
           "{heap_in_use_pct:int}% util« (forced)|forced»« [controller reset]|controller_reset»"),

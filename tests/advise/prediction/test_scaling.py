@@ -231,6 +231,6 @@ def test_a_limit_near_the_live_heap_without_a_container_is_to_be_raised() -> Non
     best, *_ = recommend(tight).to_dicts()
     assert best["thrash"] == "risk"
     assert best["why"] == (
-        "the present limit is less than 25 % above the largest live heap of 110 MiB: the program "
-        "may thrash. Raise it to at least 237 MiB if there is room"
+        "the present limit is less than 25 % above the largest live heap without "
+        "bursts (110 MiB): the program may thrash. Raise it to at least 237 MiB if there is room"
     )

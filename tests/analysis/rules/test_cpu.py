@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import replace
 
 import polars as pl
-import pytest
 
 import gctrace_analyzer as gca
 from gctrace_analyzer.analysis.rules import cpu
@@ -108,20 +107,6 @@ def test_an_unknown_gomaxprocs_gives_no_quota_finding() -> None:
     unknown = replace(facts, cycles=facts.cycles.with_columns(procs=pl.lit(None, pl.Int64)))
     assert matches(cpu.cpu_quota_throttling, facts)
     assert not matches(cpu.cpu_quota_throttling, unknown)
-
-
-@pytest.mark.parametrize(
-    ("cpus", "oldest", "hint"),
-    [
-        (2.0, (1, 24), " (the default from Go 1.25 on)"), (2.0, (1, 25), ""),
-        (1.0, (1, 24), ""), (1.1, None, " (the default from Go 1.25 on)"),
-    ],
-)  # fmt: skip
-def test_a_release_that_follows_the_quota_is_named_unless_the_program_has_it(
-    cpus: float, oldest: tuple[int, int] | None, hint: str
-) -> None:
-    facts = replace(facts_of(log_of(5)), go_versions=(oldest, None))
-    assert cpu._automatic(facts, cpus) == hint
 
 
 def test_gc_cpu_that_is_mostly_pauses_leads_to_what_stops_the_program() -> None:

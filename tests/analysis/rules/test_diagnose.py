@@ -49,8 +49,8 @@ BUSY = log_of(60, every=0.02, background=12)
 def test_a_finding_of_several_processes_is_listed_once() -> None:
     findings = read_text(BUSY * 3).findings().filter(id="GC001")
     assert len(findings) == 1
-    assert "The same applies to 2 other processes" in findings["evidence"][0]
-    assert "to process 1" in read_text(BUSY * 2).findings()["evidence"][0]
+    assert "Also found in 2 other processes" in findings["evidence"][0]
+    assert "in process 1" in read_text(BUSY * 2).findings()["evidence"][0]
 
 
 @pytest.mark.parametrize(("cycles", "most"), [(3, MOST_SHORT), (20, MOST_DIAGNOSED)])
@@ -356,9 +356,9 @@ def test_of_several_processes_the_worst_finding_is_kept() -> None:
                replace(one, process=1), replace(one, process=2)]  # fmt: skip
     (merged,) = _merge_processes(several, {})
     assert (merged.process, merged.severity) == (1, "bad")
-    assert merged.evidence.endswith(" The same applies to 2 other processes.")
+    assert merged.evidence.endswith(" Also found in 2 other processes.")
     (two,) = _merge_processes(several[:2], {})
-    assert two.evidence.endswith(" The same applies to process 0.")
+    assert two.evidence.endswith(" Also found in process 0.")
     # Of equally bad pauses, the longest is the one that reports name.
     pauses = [replace(finding("GC009", "bad"), process=at, figures={"max_ms": ms})
               for at, ms in enumerate([68.0, 329.0, 11.0])]  # fmt: skip

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-import polars as pl
 import pytest
 
 from gctrace_analyzer.analysis.rules import long_pauses
@@ -97,7 +96,7 @@ def test_a_single_outlier_is_a_note() -> None:
     (finding,) = matches(long_pauses.pause_outliers, facts_of(with_pauses(60, c30="7.0")))
     assert finding.severity == "info"
     assert finding.examples == ("gc 30",)
-    assert "1 pause was" in finding.evidence
+    assert finding.evidence.endswith("than the others: up to 7.0 ms.")
 
 
 def test_ordinary_pauses_are_no_finding() -> None:
@@ -110,21 +109,12 @@ def test_ordinary_pauses_are_no_finding() -> None:
         assert not matches(rule, facts)
 
 
-def test_far_pauses_of_both_phases_are_counted() -> None:
-    facts = facts_of(with_pauses(60, c30="7.0"))
-    for ms, number in ((0.5, "1 pause was"), (0.51, "1 pause was"), (1.01, "2 pauses were")):
-        sweep = pl.when(pl.col("gc_num") == 9).then(ms).otherwise(0.025)
-        cycles = facts.cycles.with_columns(stw_sweep_term_ms=sweep)
-        (found,) = matches(long_pauses.pause_outliers, replace(facts, cycles=cycles))
-        assert found.evidence.startswith(number)
-
-
 def test_a_single_long_pause_is_not_said_to_happen_every_time() -> None:
     def headline(text: str) -> str:
         return matches(long_pauses.long_mark_termination, facts_of(text))[0].headline
 
     assert headline(with_pauses(60, c30="30")) == ("One pause after marking took 30 ms.")
-    assert headline(with_pauses(60, c30="30", c40="12")) == (
+    assert headline(with_pauses(60, c30="30", c40="18")) == (
         "The pause after marking takes up to 30 ms."
     )
 

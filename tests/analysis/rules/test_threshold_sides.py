@@ -149,7 +149,8 @@ CASES = [
     Case(cpu.high_gc_cpu, "busy", "gc_cpu_bad", "gc_cpu_share", "bad", "warn", "warn"),
     Case(cpu.high_gc_cpu, "busy", "min_cycles", 60, "bad", "bad", None),
     Case(cpu.high_gc_cpu, "busy", "min_span_s", "span_s", "bad", "bad", None),
-    Case(cpu.gomaxprocs_over_cpus, "few processors", "stopped_share", "stopped_share", None, None, "warn"),
+    Case(cpu.gomaxprocs_over_cpus, "few processors", "stopped_share", "stopped_share", None, None, "warn", others={"gc_cpu_little": 0}),
+    Case(cpu.gomaxprocs_over_cpus, "few processors", "gc_cpu_little", lambda facts: facts.summary.gc_cpu_share, "warn", "warn", "info"),
     Case(cpu.cpu_quota_throttling, "eight processors", "quota_times", 2.0, "warn", "warn", None, settings={"cpu_limit": 4}),
     Case(cpu.cpu_quota_throttling, "quota", "stw_bad_ms", column("stw_mark_term_ms"), "warn", "warn", None),
     Case(cpu.cpu_quota_throttling, "quota", "small_heap_mib", 9.0, None, None, "warn"),
@@ -270,7 +271,7 @@ SAID: list[tuple[Rule[ProcessFacts], str, str, tuple[int, ...]]] = [
     (cpu.high_gc_cpu, "busy", "GC takes 32 % of the CPU: 0.63 of 2 CPUs.", (57, 29, 35)),
     (cpu.cpu_quota_throttling, "quota", "Mark terminations take up to 21 ms, far too long for 9 MiB of live heap on 8 processors, and 4 of 60 pauses take over 1 ms and 10 times the median of their phase: threads waited for a CPU, because of a CPU quota or of other programs.", (1, 2, 3)),
     # 3 of 6.08 ms, and 6 of 2 × 5 ms.
-    (assists.assist_pressure, "assisted", "Goroutines do 49 % of the GC work in mark assists, and marking takes 60 % of the CPUs while it runs.", (1, 2, 3)),
+    (assists.assist_pressure, "assisted", "Goroutines do 49 % of the GC work in mark assists.", (1, 2, 3)),
     (assists.assist_spike, "spike of assists", "In 1 cycle mark assists took over 50 % of the processors while marking.", (40,)),
     (assists.trigger_pinned_low, "early", "Cycles start 50 % of the way from the live heap to the goal, as early as the pacer may start them.", ()),
     (frequency.gc_always_on, "always on", "A GC cycle is running 77 % of the time.", ()),

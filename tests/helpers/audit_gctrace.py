@@ -1,0 +1,376 @@
+"""Holds what a report says about a gctrace log against the lines of the log.
+
+Each check computes a statement a second time, with nothing of the package; the runtime truncates
+what it prints, so most truths are intervals. A check yields what it found, and what is true.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from statistics import median
+from typing import Any
+
+from tests.helpers.traced import (
+    NUMBER,
+    SIZE,
+    TIME,
+    Trace,
+    half_digit,
+    is_about,
+    is_near,
+    mib,
+    milliseconds,
+    number,
+    step,
+    trace_of,
+)
+
+
+@dataclass(frozen=True)
+class Said:
+    """A report: as JSON, and as Markdown without its escapes, with everything that is folded."""
+
+    report: dict[str, Any]
+    text: str
+
+    @property
+    def summary(self) -> dict[str, Any]:
+        return dict(self.report["summary"])
+
+    @property
+    def verdict(self) -> str:
+        return self.text.partition("| Figure |")[0]
+
+    def all(self, pattern: str) -> list[Any]:
+        return re.findall(pattern, self.text, re.MULTILINE)
+
+    def row(self, label: str, pattern: str) -> re.Match[str] | None:
+        return re.search(rf"\| {label} \| {pattern}", self.text)
+
+
+Pair = tuple[object, object]
+"""What a report says, and what its log shows."""
+
+OF_TEXT: list[Callable[[Said], Iterator[Pair]]] = []
+OF_TRACE: list[Callable[[Trace, Said], Iterator[Pair]]] = []
+
+
+def of_text(check: Callable[[Said], Iterator[Pair]]) -> Callable[[Said], Iterator[Pair]]:
+    OF_TEXT.append(check)
+    return check
+
+
+def of_trace(
+    check: Callable[[Trace, Said], Iterator[Pair]],
+) -> Callable[[Trace, Said], Iterator[Pair]]:
+    OF_TRACE.append(check)
+    return check
+
+
+def audit(log: str, report: dict[str, Any], markdown: str) -> list[tuple[str, object, object]]:
+    """Returns what a report says that its log or the report itself contradicts, with the check."""
+    said = Said(report, re.sub(r"\\(?=[<>|_`*+#-])", "", markdown))
+    wrong = [(check.__name__, *pair) for check in OF_TEXT for pair in check(said)]
+    wrong += [("go_versions", *pair) for pair in _go_versions(log, said)]
+    trace = trace_of(log)
+    is_one = len(report["processes"]) == 1
+    if trace is None or not is_one or len(trace.cycles) != said.summary["cycles"]:
+        return wrong
+    return wrong + [
+        (check.__name__, *pair) for check in OF_TRACE for pair in check(trace, said)
+    ]
+
+
+@of_text
+def ranges_in_order(said: Said) -> Iterator[Pair]:
+    for low, high in said.all(rf"(?<![\d.\-–\w])({NUMBER})–({NUMBER})(?![\d\-])"):
+        if number(low) > number(high):
+            yield f"{low}–{high}", ""
+    for value, low, high in said.all(rf"({NUMBER}) \(({NUMBER})–({NUMBER})\)"):
+        if not number(low) <= number(value) <= number(high):
+            yield f"{value} ({low}–{high})", ""
+
+
+@of_text
+def shares_up_to_100(said: Said) -> Iterator[Pair]:
+    for value in said.all(rf"({NUMBER}) % of (?:the )?(?:time|all CPU|the CPU|GC CPU)"):
+        if number(value) > 100:
+            yield value, 100
+
+
+@of_text
+def one_number_per_fact(said: Said) -> Iterator[Pair]:
+    most = said.row("Live heap", rf".*?max {SIZE}")
+    for value, unit in said.all(rf"largest live heap, {SIZE}"):
+        if most and abs(mib(value, unit) / mib(*most.groups()) - 1) > 0.02:
+            yield f"{value} {unit}", most[0]
+    seen = re.search(rf"longest pause (?:seen )?took ({TIME})", said.verdict)
+    pauses = said.row("Pauses", r"(.*?) \| (.*?) \|")
+    if seen and pauses and seen[1] not in f"{pauses[1]} max {pauses[2]}":
+        yield seen[0], pauses[0]
+    p99 = said.row("Pauses", rf"({TIME}) \| p99")
+    table = said.row("all pauses", rf"(?:{TIME} \| ){{3}}({TIME}) \|")
+    if p99 and table and p99[1] != table[1]:
+        yield p99[0], table[0]
+    allocation = said.row("Allocation", rf"{SIZE}/s")
+    for value, unit in said.all(rf"the program allocates {SIZE}/s"):
+        if (
+            len(said.report["processes"]) == 1
+            and allocation
+            and not is_about(mib(value, unit), mib(*allocation.groups()))
+        ):
+            yield f"{value} {unit}/s", allocation[0]
+    ideal = said.all(rf"ideally {SIZE}")
+    for limit in said.all(rf"Raise GOMEMLIMIT to at least {SIZE}"):
+        if ideal and limit not in ideal:
+            yield limit, ideal
+
+
+@of_text
+def headlines_name_the_share_of_a_process(said: Said) -> Iterator[Pair]:
+    """Also with its range, if there is one: of the CPU, for all of the time."""
+    summaries = [said.summary, *(row["summary"] for row in said.report["processes"])]
+    known = [[s[f"gc_cpu_share{end}"] for end in ("_low", "_high")] for s in summaries]
+    clause = rf"[^.;:()▸]*?GC takes ({NUMBER})(?:–({NUMBER}))? % of the CPU(?! for)"
+    for match in re.finditer(clause, said.verdict):
+        if re.search(
+            "[Ss]ince|Under load", said.text[max(match.start() - 110, 0) : match.end()]
+        ):
+            continue
+        ends = match[1], match[2] or match[1]
+        low, high = (number(end) / 100 for end in ends)
+        slack = 1.02 * max(map(half_digit, ends)) / 100
+        shares = [pair for pair in known if None not in pair]
+        if not any(a - slack <= low and high <= b + slack for a, b in shares):
+            yield match[0], shares
+        row = said.row("GC CPU", rf"{NUMBER}(–)?")
+        if len(summaries) == 2 and row and bool(row[1]) != bool(match[2]):
+            yield match[0], row[0]
+
+
+@of_text
+def the_verdict_is_that_of_the_findings(said: Said) -> Iterator[Pair]:
+    verdict, levels = said.report["verdict"], said.report["facts"].get("levels", {})
+    if verdict is None or "cycles are those of the Go toolchain" in verdict["sentence"]:
+        return
+    serious = [
+        each["name"] for each in said.report["findings"] if each["severity"] in ("warn", "bad")
+    ]
+    raised = [name for name, level in levels.items() if level in ("warn", "bad")]
+    of_phase = verdict["sentence"].startswith(("Since the start", "Under load"))
+    if bool(serious or raised) != (verdict["level"] in ("warn", "bad")) and not of_phase:
+        yield verdict["sentence"], (serious, raised)
+    grows = [each["name"] for each in said.report["findings"] if each["id"] == "GC021"]
+    if verdict["finding"] == "GC012" and grows and (said.summary["gc_cpu_share"] or 0) < 0.01:
+        yield verdict["sentence"], grows
+    advised = re.search(r"[Ss]et GOGC=(\d+)", verdict["action"] or "")
+    if advised and {row["gogc_pct"] for row in said.report["regimes"]} == {float(advised[1])}:
+        yield advised[0], "the present value"
+
+
+_RELEASES = {
+    r"^gc \d+ @.*MB stacks, \d+ MB globals": (18, 99),
+    r"^gc \d+ @[^+]*\+[^+]*\+[\d.]+ ms clock.* MB goal, \d+ P": (6, 17),
+    # mheap.go numbers them up to Go 1.12; mgcscavenge.go of 1.13 does not, and 1.14 has `scav`.
+    r"^scvg-?\d+: ": (0, 12),
+    r"^(?:forced )?scvg: ": (13, 13),
+}
+
+
+def _go_versions(log: str, said: Said) -> Iterator[Pair]:
+    """Yields ranges of releases that a line of the log excludes; it must be of one process."""
+    rows = said.report["processes"]
+    if len(rows) != 1 or re.search(r"^(?!gc ).*\bgc \d+ @", log, re.MULTILINE):
+        return
+    low, high = (rows[0][f"go_version_{end}"] or "1.99" for end in ("min", "max"))
+    oldest, newest = (int(version.split(".")[1]) for version in (low, high))
+    for pattern, (least, most) in _RELEASES.items():
+        if re.search(pattern, log, re.MULTILINE) and not least <= oldest <= newest <= most:
+            yield f"{low}–{high}", pattern
+
+
+@of_trace
+def figures(trace: Trace, said: Said) -> Iterator[Pair]:
+    s, cycles = said.summary, trace.cycles
+    first, last = cycles[0], cycles[-1]
+    pauses = [text for c in cycles for text in (c.clock[0], c.clock[2])]
+    shortest, highest = [float(t) for t in pauses], [float(t) + step(t) for t in pauses]
+    truths: dict[str, tuple[float, ...]] = {
+        "forced_cycles": (*[sum(c.forced for c in cycles)] * 2, 0),
+        "missing_cycles": (*[last.num - first.num + 1 - len(cycles)] * 2, 0),
+        "stw_max_ms": (max(shortest), max(highest), 1e-9),
+        "stw_total_ms": (sum(shortest), sum(highest), 1e-6),
+        "live_heap_p50_mib": (*[median(c.live for c in cycles)] * 2, 0.5),
+        "live_heap_max_mib": (*[max(c.live for c in cycles)] * 2, 0.5),
+        "heap_peak_mib": (*[max(c.end for c in cycles)] * 2, 0.5),
+    }
+    # Up to Go 1.8, the goal of a cycle that stops for all is none.
+    if trace.goals and (first.newer or not any(c.forced for c in cycles)):
+        truths["heap_goal_p50_mib"] = (*[median(trace.goals)] * 2, 1)
+    if trace.apart_ms:
+        truths["gc_interval_p50_ms"] = (*[median(trace.apart_ms)] * 2, 1.01)
+    time_s = last.at_s - first.at_s
+    if time_s > 0.05:
+        count = last.num - first.num
+        truths["gc_per_s"] = (count / trace.span_s, (count + 1) / time_s, 1e-9)
+    shares = [c.assist_share for c in cycles if sum(map(float, c.cpu)) > 0]
+    if shares:
+        ends = min(low for low, _ in shares), max(high for _, high in shares)
+        truths["assist_share_of_gc_cpu"] = (*ends, 1e-6)
+        row = said.row("Mark assist", rf"({NUMBER})(?:–({NUMBER}))? %")
+        for end in filter(None, row.groups() if row else ()):
+            if not is_near(number(end) / 100, *ends, 0.005):
+                yield row and row[0], ends
+    if not truths["missing_cycles"][0]:
+        grown = sum(b.start - a.live for a, b in trace.follow) + first.start * trace.is_whole
+        whole = grown + sum(c.end - c.start for c in cycles)
+        rounded = 0.15 * abs(whole) + 1.2 * (2 * len(cycles)) ** 0.5 + 2
+        truths["alloc_total_mib"] = (whole - (first.end - first.start), whole, rounded)
+    for name, truth in truths.items():
+        if s[name] is not None and not is_near(s[name], *truth):
+            yield (name, s[name]), truth
+
+
+@of_trace
+def gc_cpu_is_what_the_runtime_prints(trace: Trace, said: Said) -> Iterator[Pair]:
+    s, first, last = said.summary, trace.cycles[0], trace.cycles[-1]
+    row = said.row("GC CPU", rf"({NUMBER})(?:–({NUMBER}))? %")
+    contradicts = abs(s["log_check_points"] or 0) > 1 and not s["missing_cycles"]
+    if row is None or len({c.procs for c in trace.cycles}) != 1 or contradicts:
+        return
+    begin_s = 0.0 if trace.is_whole else first.end_s
+    time_s = last.end_s - begin_s
+    if time_s < 0.05 and begin_s:
+        return
+    least = (last.pct * last.end_s - (first.pct + 1) * begin_s) / time_s
+    most = ((last.pct + 1) * last.end_s - first.pct * begin_s) / time_s
+    ends = row[1], row[2] or row[1]
+    slack = max(map(half_digit, ends)) + 0.1
+    times = first.procs / (s["cpus"] or first.procs)
+    if times > 1:
+        # Workers that wait for a CPU count in what the runtime prints.
+        least, most = 0.0, min(most * times, 100.0)
+    if not all(is_near(number(end), least, most, slack) for end in ends):
+        yield row[0], (least, most)
+
+
+@of_trace
+def pauses(trace: Trace, said: Said) -> Iterator[Pair]:  # noqa: C901  # several sentences
+    for phase, value in said.all(rf"The pause (before|after) marking takes up to ({TIME})"):
+        own, most = trace.phases[f"{phase} marking"], milliseconds(value)
+        if not is_about(own[-1], most) or len(own) < 2 or own[-2] < most / 2.1:
+            yield f"{phase}: up to {value}", own[-3:]
+    for phase, value in said.all(rf"One pause (before|after) marking took ({TIME})"):
+        own, most = trace.phases[f"{phase} marking"], milliseconds(value)
+        if not is_about(own[-1], most) or (len(own) > 1 and own[-2] > 0.6 * most):
+            yield f"{phase}: one took {value}", own[-3:]
+    middles = [median(own) for own in trace.phases.values()]
+    for count, value in said.all(rf"median of these (\d[\d,]*) pauses is ({TIME})"):
+        is_all = number(count) == len(trace.cycles) and not trace.cycles[0].newer
+        known = trace.cycles[0].newer or is_all
+        if known and not any(is_about(milliseconds(value), middle) for middle in middles):
+            yield f"{count}: {value}", middles
+    table = rf"^\| (sweep|mark) termination \| \d.*?\| ({TIME}) \| gc \d+ \|$"
+    for (name, value), own in zip(said.all(table), trace.phases.values(), strict=False):
+        if not is_about(milliseconds(value), own[-1]):
+            yield (name, value), own[-1]
+    for few, count in said.all(r"(\d[\d,]*) of (\d[\d,]*) pauses take over 1 ms and 10 times"):
+        long = sum(ms > 1 for own in trace.phases.values() for ms in own)
+        if number(few) > long or number(count) > 2 * len(trace.cycles):
+            yield (few, count), (long, 2 * len(trace.cycles))
+
+
+@of_trace
+def growth(trace: Trace, said: Said) -> Iterator[Pair]:
+    cycles, kept = trace.cycles, [c.kept for c in trace.cycles]
+    third = max(len(kept) // 3, 1)
+    claims = said.all(
+        rf"live heap (?:grew|grows) from ({NUMBER}) to ({NUMBER}) (MiB|GiB)(?: in ({TIME}))?"
+    )
+    if claims and median(kept[-third:]) <= median(kept[:third]) + 1:
+        yield claims[0], kept
+    for begin, end, unit, time in claims:
+        sizes = mib(begin, unit), mib(end, unit)
+        if not all(any(abs(size - c.live) <= 1.01 for c in cycles) for size in sizes):
+            yield (begin, end), [c.live for c in cycles]
+        if time and milliseconds(time) > 1060 * cycles[-1].end_s + 100:
+            yield time, cycles[-1].end_s
+    went = r"during marking went from (\d[\d,]*) MiB in the first quarter of the cycles to (\d[\d,]*)"
+    for ends in said.all(went):
+        if not all(is_near(number(end), min(kept), max(kept), 1) for end in ends):
+            yield ends, (min(kept), max(kept))
+
+
+@of_trace
+def limits(trace: Trace, said: Said) -> Iterator[Pair]:
+    cycles = trace.cycles
+    # What the next cycle kept, too, or the last one marked.
+    lasting = max([min(a.live, b.live) for a, b in trace.follow] or [0])
+    lasting = max(lasting, cycles[-1].live)
+    limit = (
+        rf"(?:Raise GOMEMLIMIT to at least|[Ss]et GOMEMLIMIT=|GOMEMLIMIT of at least) ?{SIZE}"
+    )
+    for value, unit in said.all(limit):
+        if not is_near(mib(value, unit), max(c.kept for c in cycles), 2.2 * lasting + 128):
+            yield (value, unit), lasting
+    rooms = [c.goal / c.live - 1 for c in cycles if c.live]
+    for value in said.all(rf"leaves the live heap room for only ({NUMBER}) % more"):
+        if rooms and not is_near(number(value) / 100, min(rooms), max(rooms), 0.05):
+            yield value, (min(rooms), max(rooms))
+
+
+@of_trace
+def frequency(trace: Trace, said: Said) -> Iterator[Pair]:
+    apart, s = trace.apart_ms, said.summary
+    every = said.row("Frequency", rf".*?(?<!bursts: )every ({TIME})")
+    slack = 1.5 + 0.06 * max(apart, default=0)
+    if every and apart and not is_near(milliseconds(every[1]), min(apart), max(apart), slack):
+        yield every[0], (min(apart), max(apart))
+    bursts = said.row("Frequency", rf".*?bursts: every ({TIME})")
+    inside = [ms for ms in apart if ms < 1000 / (s["gc_per_s"] or 1)]
+    if bursts and inside and not is_about(milliseconds(bursts[1]), median(inside), 1):
+        yield bursts[0], median(inside)
+    seconds = {"second": 1, "minute": 60, "hour": 3600}
+    for value, per in said.all(rf"GC runs ({NUMBER}) times an? (second|minute|hour)"):
+        if s["gc_per_s"] and not is_about(number(value) / seconds[per], s["gc_per_s"]):
+            yield (value, per), s["gc_per_s"]
+    active = sum(c.active_s for c in trace.cycles) / trace.span_s if trace.span_s else 1
+    for value in said.all(rf"is running ({NUMBER}) % of the time"):
+        if number(value) / 100 > 1.15 * active + 0.02:
+            yield value, active
+
+
+@of_trace
+def counts(trace: Trace, said: Said) -> Iterator[Pair]:  # noqa: C901  # several sentences
+    cycles = trace.cycles
+    forced = sum(c.forced for c in cycles)
+    for own in said.all(r"(\d[\d,]*) of (\d[\d,]*) (?:cycles )?(?:are )?(?:marked as )?forced"):
+        if (*map(number, own),) != (forced, len(cycles)):
+            yield own, (forced, len(cycles))
+    for missing, whole in said.all(r"(\d[\d,]*) of (\d[\d,]*) cycles have no line"):
+        if number(whole) - number(missing) != len(cycles):
+            yield (missing, whole), len(cycles)
+    late = [c for c in cycles if c.at_s >= 0.4]
+    for value in said.all(r"only (\d[\d,]*) steady cycles?"):
+        if number(value) > len(late):
+            yield value, len(late)
+    if "no steady cycle after the first 0.5 s" in said.text:
+        steady = [c.num for c in cycles if c.at_s >= 0.51 and not c.forced]
+        if len(steady) > 1:
+            yield "no steady cycle", steady
+    begins = rf"log begins ({TIME}) after .*?, at cycle (\d[\d,]*); since the start, GC has taken (less than 1|\d+) %"
+    for begin, num, share in said.all(begins):
+        own = number(num), 0 if "less" in share else int(share)
+        if own != (cycles[0].num, cycles[-1].pct) or not is_about(
+            milliseconds(begin) / 1000, cycles[0].at_s, 0.1
+        ):
+            yield (begin, num, share), cycles[0]
+    for begin in said.all(rf"It began at ({TIME})[.,]"):
+        if milliseconds(begin) > 1060 * cycles[-1].end_s + 100:
+            yield begin, cycles[-1].end_s
+    heaps = {c.num: f"{c.start}→{c.end}→{c.live}" for c in cycles}
+    for num, heap in said.all(r"^\| gc (\d+) \| [^|]+ \| [^|]+ \|[^|]*\|[^|]*\| (\d[\d→]*) "):
+        if heaps.get(int(num), heap) != heap:
+            yield (num, heap), heaps[int(num)]
