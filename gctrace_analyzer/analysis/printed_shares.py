@@ -36,11 +36,10 @@ def bounded(figures: Mapping[str, Any], spans: pl.DataFrame) -> dict[str, Any]:
     printed = _bounds(spans)
     if printed is None or (share is None and spans["gc_num"][0] != 1):
         return {}
-    ends, value = printed, sum(printed) / 2
+    value, *ends = sum(printed) / 2, *printed
     if share is not None and abs(_within(share, printed) - share) <= _NEAR * share:
         # Durations are truncated, so that their sums are slightly off.
-        value, low, high = (_within(each or share, printed) for each in (share, low, high))
-        ends = low, high
+        value, *ends = (_within(end or share, printed) for end in (share, low, high))
     bounds = {"gc_cpu_share": value, "gc_cpu_share_low": ends[0], "gc_cpu_share_high": ends[1]}
     if share is None:
         return {**bounds, "gc_cpu_cores": value * _procs(spans)}

@@ -10,7 +10,6 @@ from contextvars import ContextVar
 from typing import TYPE_CHECKING
 
 from gctrace_analyzer import units
-from gctrace_analyzer.ingest.rows import median
 from gctrace_analyzer.units import between_text, digits, percent
 
 if TYPE_CHECKING:
@@ -87,7 +86,7 @@ def assists(s: Summary) -> tuple[str, str]:
     ends = [min(of_gc * gc_cpu / end, 1.0) if end else 1.0 for end in (most, least)]
     of_gc_text = between_text(*map(share if ends[0] == ends[1] else percent, ends))
     times = [end / own if own else 1.0 for end, own in ((low, least), (high, most))]
-    return of_gc_text, between_text(*(share((of_all or 0.0) * each) for each in times))
+    return of_gc_text, between_text(*(share((of_all or 0.0) * ratio) for ratio in times))
 
 
 def gc_cpu_with_idle(s: Summary) -> str:
@@ -144,7 +143,8 @@ def interval(
         return ""
     if summary.is_in_bursts and usual_ms is not None and gaps_ms is not None:
         # A median of all intervals would count the gaps.
-        apart_ms = median(gaps_ms.filter(gaps_ms < 1000 / (summary.gc_per_s or 1)))
+        inside_ms = gaps_ms.filter(gaps_ms < 1000 / (summary.gc_per_s or 1))
+        apart_ms = float(inside_ms.median() or 0)  # type: ignore[arg-type]  # numbers
         apart = "under 1 ms" if apart_ms < 1 else milliseconds(apart_ms)
         return f"bursts: every {apart}; gaps: {milliseconds(usual_ms)}"
     # The log has times in whole milliseconds.
