@@ -29,7 +29,9 @@ def killed(death: PostMortem, deaths: Sequence[PostMortem]) -> str:
     if len(deaths) == 1 and not at and death.printed_at:
         at = f" at {death.printed_at}"
     doubts = [text for text in death.reading if text in DOUBTS.values()]
-    reasons = list(dict.fromkeys((*death.reading[:1], *doubts, *death.reading[-1:])))
+    # That a group is not known to have ended says nothing of why it was short of memory.
+    begin = death.reading[: 2 if death.subject.startswith("A process in") else 1]
+    reasons = list(dict.fromkeys((*begin, *doubts, *death.reading[-1:])))
     which, first = which_of(death, deaths), f", first{at}" if len(deaths) > 1 and at else at
     if which and reasons:
         reasons[0] = f"{which}: {reasons[0]}"

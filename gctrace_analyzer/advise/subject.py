@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
+from gctrace_analyzer.analysis.postmortem.death import BY_CODE
 from gctrace_analyzer.analysis.rules.finding import percent
 from gctrace_analyzer.analysis.settings.known_programs import is_not_go
 from gctrace_analyzer.analysis.thresholds import DEFAULT
@@ -189,7 +190,7 @@ def other_cause(analysis: Analysis, process: int | None) -> OtherCause | None:
 def may_lack_memory(analysis: Analysis, process: int | None) -> bool:
     """Returns whether the process was killed because memory ran out, or for an unknown reason."""
     kills = (death for death in analysis.post_mortems if death.process in (process, None))
-    return any(death.proven or death.cause == "by SIGKILL" for death in kills)
+    return any(death.proven or death.cause in ("by SIGKILL", BY_CODE) for death in kills)
 
 
 def unexplained_kill(analysis: Analysis, process: int | None) -> str | None:

@@ -195,13 +195,13 @@ def read_parts(
     chunks = source.chunks()
     first = list(islice(chunks, 2))
     is_short = kind is None and facts.kind == "log" and len(first) == 1
+    if is_short and (parts := _unwrapped(facts, first[0])):
+        return parts
     if (
         is_short
         and sniff.may_have_documents(first[0])
         and (parts := _mixed(facts, first[0].decode()))
     ):
-        return parts
-    if is_short and (parts := _unwrapped(facts, first[0])):
         return parts
     export = csv_export.export_of(text) if facts.kind == "csv-export" else None
     part = part_of_log(facts, _parsed(first, chunks, export), progress)

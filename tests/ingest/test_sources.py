@@ -371,7 +371,7 @@ def test_the_blocks_of_a_file_end_with_a_line(
     """The rest of a line would have to be copied to the next block."""
     monkeypatch.setattr(sources, "CHUNK_BYTES", 1000)
     monkeypatch.setattr(sources, "_TAIL_BYTES", 300)
-    data = b"".join(b"%d %s\n" % (n, b"x" * (n % 60)) for n in range(500))
+    data = b"".join(b"%d %s\n" % (n, b"x" * (n % 60 + 1)) for n in range(500))
     path = tmp_path / "run.log"
     path.write_bytes(data)
     with sources.Source(path) as source:

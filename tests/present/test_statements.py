@@ -513,11 +513,12 @@ def test_no_larger_heap_is_advised_after_a_kill_by_memory_outside_the_heap(
     assert "GOMEMLIMIT=" not in plain(document(report))
 
 
-def test_after_a_kill_keeping_the_setting_is_no_advice() -> None:
+def test_after_a_kill_keeping_the_setting_is_no_advice(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(advice, "has_subject_died", lambda _: True)
     run = gca.read("samples/steady-go1.26.log")
     rows = run.report().advice.recommendations
     present = rows.filter("now")
-    kept = advice.after_death(pl.concat([present, rows.filter(~pl.col("now"))]), is_death=True)
+    kept = advice.after_death(pl.concat([present, rows.filter(~pl.col("now"))]), run.report())
     assert kept["why"].null_count() == kept["rank"].null_count() == len(kept)
     baseline = run.report().advice.baseline
     shown = [row[0] for row in advice.advice(kept, baseline).rows]

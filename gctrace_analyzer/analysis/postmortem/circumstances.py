@@ -128,11 +128,7 @@ def _of_host(death: Death) -> str:
     return f" ({size_text(death.host_bytes / MIB)} of RAM{swap})"
 
 
-_OF_TALOS = (
-    "Its trigger for memory pressure was met: by default, when processes of the node wait long for "
-    "memory. By default, Talos then ends a group that uses much and has no memory limit. The "
-    "kernel had not run out of memory."
-)
+_OF_TALOS = "Its trigger for memory pressure was met; the kernel had not run out of memory."
 
 
 KEEP_BELOW = (

@@ -69,6 +69,9 @@ _SAID_BY_PARENT = re.compile(r"(?<=: )(?<!Runtime exited with error: )signal: ki
 """Messages of os/exec about a child process. AWS Lambda prints them for the program itself, and so
 does `go run`, without words before it."""
 
+BY_CODE = "with exit code 137 (SIGKILL to it, or to a child whose code it passes on)"
+"""How what has no cause but its code ended."""
+
 OR_CHILD = " or a child of it"
 """Words next to the name of a program that the kernel chose."""
 
@@ -157,7 +160,6 @@ class Death:
     group_file_bytes: int | None = None
     group_shmem_bytes: int | None = None
     group_kernel_bytes: int | None = None
-    group_dirty_bytes: int | None = None
     swap_usage_bytes: int | None = None
     swap_limit_bytes: int | None = None
     stopped_by: str | None = None
@@ -268,7 +270,7 @@ class Death:
     def is_above(self) -> bool:
         """Whether the limit that was reached belongs to its host or a group above it."""
         # Platforms report samples, which may miss the peak.
-        is_state = self.proven and self.killer is None and self.error is None
+        is_state = self.proven and self.killer is None and not self.error
         return is_state and (self.limit_bytes == 0 or self.is_below_limit)
 
     @property
@@ -277,21 +279,22 @@ class Death:
 
         With cgroup v2 a container is marked for any OOM kill in it (memory.events: oom_kill).
         """
-        kinds = (
-            "Container OOMKilled",
-            KILLED_FOR_MEMORY,
-            "OOM kill in a container",
-            "OOM kill in a job",
-        )
+        kinds = ("Container OOMKilled", KILLED_FOR_MEMORY, "OOM kill in a ")
         is_state = self.kind.startswith(kinds)
         hit = self.failcnt or self.used_bytes or _OVER in (self.error or "")
         return is_state and self.killer is None and not hit
 
     @property
     def is_container(self) -> bool:
-        """Whether only a container is named, which may run several programs."""
-        named = self.container_id or self.container or self.kind.startswith("Container OOM")
-        return bool(named) and self.comm is None and self.unit is None and not self.is_job
+        """Whether only a container is named, which may run several programs.
+
+        Shells and supervisors name programs, in a message, and do not know why they ended.
+        """
+        if self.comm or self.unit or self.is_job:
+            return False
+        if self.container_id or self.container or self.kind.startswith("Container OOM"):
+            return True
+        return bool(self.name) and self.killer is None and (self.proven or not self.error)
 
     @property
     def subject(self) -> str:
@@ -366,9 +369,12 @@ class Death:
     def _unproven_cause(self) -> str:
         if self.oom_killer_ran:
             return f"by {self.signal}, and the kernel's OOM killer ran"
-        if self.is_not_oom and not self.stopped_by:
-            return "by SIGKILL, and the container's state records no OOM kill"
-        return f"by {self.signal}{f' after {self.stopped_by}' if self.stopped_by else ''}"
+        if self.stopped_by:
+            return f"by {self.signal} after {self.stopped_by}"
+        # A shell, too, ends with 128 + 9 after a child that got SIGKILL.
+        cause = BY_CODE if self.kind == "Exit code 137" else f"by {self.signal}"
+        saw_none = ", and the container's state records no OOM kill" * bool(self.is_not_oom)
+        return f"{cause}{saw_none}"
 
     @property
     def signal(self) -> str:

@@ -15,6 +15,7 @@ from gctrace_analyzer.analysis.postmortem.death import (
     KILLED_FOR_MEMORY,
     KINDS,
     REFUSED,
+    UNITS,
     Death,
     is_of_job,
 )
@@ -287,7 +288,7 @@ def _is_inside(row: Row, *, has_ended: bool) -> bool:
         return not has_ended
     ended = {row["status"], row["last_status"]} & {"exited", "dead", "terminated"}
     code = row["exit_code"]
-    return bool(row["oom_killed"] and ended and code not in (None, SIGKILL_CODE))
+    return bool(row["oom_killed"] and (ended or code) and code not in (None, SIGKILL_CODE))
 
 
 def _overlap(one: str, other: str) -> bool:
@@ -301,7 +302,9 @@ def _ending(row: Row) -> str:
         return code.capitalize() or "SIGKILL"
     is_job = is_of_job(row["name"], row["error"])
     if row["event"] in ("oom", BELOW):
+        is_unit = (row["name"] or "").endswith(UNITS)
         within = "group" if row["event"] == BELOW else "job" if is_job else "container"
+        within = "unit" if is_unit else within
         return f"OOM kill in a {within}"
     if is_job:
         return "Job killed for memory"

@@ -32,9 +32,8 @@ MOSTLY = 0.8
 def is_known_not_go(facts: Evidence) -> bool:
     """Returns whether the killed process is known not to be Go: a child or a neighbour."""
     death = facts.death
-    name = (
-        death.comm or death.unit or (death.name if death.is_job or death.is_container else None)
-    )
+    is_around = death.is_job or death.is_container or death.is_unit
+    name = death.comm or death.unit or (death.name if is_around else None)
     known = facts.death.by_runtime or facts.match is not None
     return not known and is_not_go(name)
 
@@ -73,7 +72,7 @@ def _why_unknown(facts: Evidence, tables: Mapping[str, pl.DataFrame]) -> str:
     if processes.is_empty():
         return "the input has neither its GC cycles nor MemStats"
     if facts.new_run_s is not None:
-        return _of_new_run(facts, facts.new_run_s)
+        return _of_new_run(facts)
     if facts.match is not None and gap_s is not None:
         if gap_s < 0:
             return "the GC cycles in the input are of a longer run than the one that was killed"
@@ -95,17 +94,10 @@ def _why_unknown(facts: Evidence, tables: Mapping[str, pl.DataFrame]) -> str:
     return "the input does not show which GC cycles in it, if any, are its own"
 
 
-def _of_new_run(facts: Evidence, new_run_s: float) -> str:
+def _of_new_run(facts: Evidence) -> str:
     certain = "" if facts.is_new_run else ", or may be,"
     cycles = f"the GC cycles in the input are{certain} those of the container that was started"
-    begin, end = facts.death.started_at, facts.death.logged_at
-    if not (new_run_s and begin and end):
-        return f"{cycles} after the kill"
-    lived = duration_text((end - begin).total_seconds())
-    return (
-        f"{cycles} after the kill: they end {duration_text(new_run_s)} after its start, and the "
-        f"one that was killed ran for {lived}"
-    )
+    return f"{cycles} after the kill"
 
 
 def _neighbours(facts: Evidence, tables: Mapping[str, pl.DataFrame]) -> str:

@@ -78,8 +78,6 @@ def explain_death(
         return _unproven(facts)
     reading = [*about_limit(facts, tables), *about_runtime(death)]
     reading += [of_group] if (of_group := counted(facts)) else []
-    if death.scope == "memcg" and death.ran_s is not None and death.ran_s <= EARLY_S:
-        reading.append(_EARLY)
     if (action := _whatever_the_heap(facts)) is not None:
         reading += [_AT_START] if death.is_at_start else []
         reading += [_BY_RUNC] if death.is_runc else []
@@ -136,10 +134,6 @@ _OF_ADDRESSES = (
     "That limit is of virtual memory (address space), of which a Go program reserves more than it "
     "uses: GOMEMLIMIT does not keep it low."
 )
-EARLY_S = 60.0
-"""Seconds. A program killed this soon has hardly leaked."""
-
-_EARLY = "It was killed within a minute of its start: look at what it loads at the start."
 _UNKNOWN_SIZE = "What the heap did is unknown: the input has neither its limit nor its size."
 
 
@@ -150,10 +144,9 @@ _NOT_OOM = (
 
 
 _NOT_OOM_IN_POD = (
-    "Exit code 137 means SIGKILL, which any process may have sent. The reason is Error, not "
-    "OOMKilled: the container runtime reported no OOM kill, but it may miss one, such as that of a "
-    "node without memory under cgroup v1. After a failed liveness probe, the kubelet sends "
-    "SIGTERM, and SIGKILL to what does not end in time."
+    "Any process may have sent SIGKILL. The reason is Error, not OOMKilled: the container runtime "
+    "saw no OOM kill. After a failed liveness probe, the kubelet sends SIGTERM, and SIGKILL to "
+    "what does not end in time."
 )
 _MOST_LIKELY = (
     "Memory most likely ran out: what is missing is the kernel's line that names the victim "

@@ -126,10 +126,16 @@ class Evidence:
         return (self.memory.host_share or 1.0) < MOST_OF_ALL
 
     @property
+    def own_mib(self) -> float:
+        """Its resident memory, or the most that was used of its limit; 0 if unknown."""
+        used = self.limit.limit_mib and (self.death.used_bytes or 0) / MIB
+        return self.memory.resident_mib or used or 0.0
+
+    @property
     def is_small_part(self) -> bool:
         """Whether a process had so little of its limit that something else filled it."""
         least = _LEAST_MIB.get(self.death.scope or "", 0.0)
-        limit, own = self.limit.limit_mib or least, self.memory.resident_mib or 0.0
+        limit, own = self.limit.limit_mib or least, self.own_mib
         if self.limit.limit_mib is None and self.death.scope == "memcg":
             # The kernel frees file pages before it kills.
             own = min(own, (self.death.anon_rss_bytes or 0) / MIB)

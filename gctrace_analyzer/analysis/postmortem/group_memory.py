@@ -22,7 +22,7 @@ _NO_HEAP_MIB = 1.0
 """MiB of anonymous memory. The runtime of a Go program alone needs more."""
 
 _IN_MEMORY = "files in memory (tmpfs, /dev/shm, an emptyDir with medium Memory)"
-_WRITTEN = "page cache, most likely files that were just written"
+_WRITTEN = "page cache"
 _OF_KERNEL = "memory of the kernel (page tables, slab, sockets)"
 _OTHERS = "anonymous memory of other processes in it"
 _UNLISTED = "anonymous memory that no process in the kernel's list had"
@@ -47,8 +47,8 @@ _ACTIONS = {
     "them.",
     _WRITTEN: "Find out which program writes or maps the files that {} of page cache belong to: "
     "GOMEMLIMIT does not change it, and the kernel frees it only once it is written to disk.",
-    _OF_KERNEL: "Find out what the {} of the kernel are (`memory.stat` of the group: slab, "
-    "pagetables, sock): GOMEMLIMIT does not change them.",
+    _OF_KERNEL: "Read in the message of the kernel what its own {} are (slab, pagetables, sock): "
+    "GOMEMLIMIT does not change them.",
     _OTHERS: "Find out which other processes of the group have {}: sidecars, children and "
     "commands run in it count against the limit as well, and GOMEMLIMIT does not change them.",
 }
@@ -84,23 +84,11 @@ def counted(facts: Evidence) -> str | None:
         others = f"{size_text(other)} of it in other processes"
     elif unlisted is not None:
         others = f"{size_text(unlisted)} of it in no listed process"
-    listed = "".join(
-        f"; {size_text(size)} were {_what(what, facts)}" for what, size in parts.items()
-    )
+    listed = "".join(f"; {size_text(size)} were {what}" for what, size in parts.items())
     return (
         f"The kernel counted {size_text(anonymous / MIB)} of anonymous memory in its group, "
         f"{others}{listed}."
     )
-
-
-def _what(what: str, facts: Evidence) -> str:
-    """Returns what a part of the memory was; for page cache, how much was not on disk yet."""
-    dirty, cached = facts.death.group_dirty_bytes, facts.death.group_file_bytes or 0
-    if what != _WRITTEN or dirty is None:
-        return what
-    if dirty > MOST_OF_ALL * cached:
-        return f"page cache, {size_text(dirty / MIB)} of it written and not yet on disk"
-    return "page cache"
 
 
 def has_no_heap(facts: Evidence) -> bool:
@@ -112,7 +100,7 @@ def has_no_heap(facts: Evidence) -> bool:
 
 def find_rest(facts: Evidence) -> str:
     """Returns where the memory of the group or host outside the victim may be."""
-    limit, own = facts.limit.limit_mib, facts.memory.resident_mib or 0.0
+    limit, own = facts.limit.limit_mib, facts.own_mib
     largest = facts.memory.largest
     if not limit:
         if facts.death.killer == EVICTOR:
@@ -264,8 +252,10 @@ def not_of_go(facts: Evidence, settings: Settings, with_go: str | None) -> Itera
         )
     elif facts.is_small_part:
         yield find_rest(facts)
-    elif facts.death.scope == "global" and facts.memory.resident_mib is None:
-        # Nothing shows that the Go program had much of the memory.
+    elif facts.death.scope == "global" and (
+        facts.is_small or facts.memory.resident_mib is None
+    ):
+        # Nothing shows that it had most of the memory.
         yield on_host(facts)
     else:
         yield f"Limit the memory of {victim} by its own settings, or give it more memory."
@@ -284,7 +274,7 @@ def gomemlimit(facts: Evidence, settings: Settings) -> str | None:
     swapped, outside = memory.swapped_mib or 0.0, float(settings.value("off_heap_mib") or 0.0)
     usage = death.usage_bytes if death.killer == "macOS" else None
     own_bytes = death.anon_rss_bytes or usage
-    own = (own_bytes / MIB if own_bytes else memory.resident_mib or 0.0) + swapped - outside
+    own = (own_bytes / MIB if own_bytes else facts.own_mib) + swapped - outside
     of_others = f" less {size_text(outside)} outside Go" if outside else ""
     beside = not_of_victim(facts)
     left = MOST_OF_LIMIT * (limit or 0.0) - sum(beside.values())

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import PurePath
 
+from gctrace_analyzer.analysis.postmortem.death import BY_CODE
 from gctrace_analyzer.analysis.rules.finding import DeathFacts, Evidence, MemoryFacts
 from gctrace_analyzer.analysis.rules.registry import rule
 from gctrace_analyzer.units import duration_text
@@ -155,9 +156,6 @@ def oom_kill(facts: DeathFacts) -> Iterator[Evidence]:
     )
 
 
-_BY_CODE = "ended with exit code 137 (SIGKILL to it, or to a child whose code it passes on)"
-
-
 @rule(
     "GC040",
     "oom-not-proven",
@@ -176,11 +174,8 @@ def oom_not_proven(facts: DeathFacts) -> Iterator[Evidence]:
         program = f"{death.subject}{f' {death.victim}' if death.victim else ''}"
         is_said = "no OOM kill" in death.cause or "OOM killer ran" in death.cause
         proof = "" if is_said else "; nothing in the input proves that memory ran out"
-        what = f"was killed {death.cause}"
-        if death.kind == "Exit code 137" and " after " not in what:
-            # A shell, too, ends with 128 + 9 after a child that got SIGKILL.
-            what = what.replace("was killed by SIGKILL", _BY_CODE)
-        killed = f"{program} {what}{proof}."
+        deed = "ended" if death.cause.startswith(BY_CODE) else "was killed"
+        killed = f"{program} {deed} {death.cause}{proof}."
         yield Evidence(
             "warn",
             killed,

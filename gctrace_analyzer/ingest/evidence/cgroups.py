@@ -80,7 +80,7 @@ _FILES = {
     "current": "memory_now_bytes", "usage_in_bytes": "memory_now_bytes", "failcnt": "failcnt",
 }  # fmt: skip
 _FILE = re.compile(
-    rf"(?<![\w.])memory\.(?P<file>{'|'.join(_FILES)})\s{{0,40}}[:=]?\s{{0,40}}(?P<value>\d{{1,20}})\b"
+    rf"(?<![\w.])memory\.(?P<file>{'|'.join(_FILES)})\s{{0,40}}[:=]?\s{{0,40}}(?P<value>\d{{1,20}}|max)\b"
 )
 _FILE_ALONE = re.compile(rf"(?<![\w.])memory\.(?P<file>{'|'.join(_FILES)})(?: <==)?\s*$")
 _KEYS = (
@@ -104,7 +104,7 @@ _OF_STATUS = re.compile(
 
 _ANY_FILE = re.compile(rf"(?<![\w.])memory\.(?:{'|'.join(_FILES)}|events)\b")
 _PATH_ALONE = re.compile(r"\s*/sys/fs/cgroup/\S{1,500}\s*$")
-_VALUE_ALONE = re.compile(r"^\s*(?P<value>\d{1,20})\s*$")
+_VALUE_ALONE = re.compile(r"^\s*(?P<value>\d{1,20}|max)\s*$")
 """Output of loops of `echo` and `cat`, `head` and `tail`: the file, and its value below it."""
 
 _SEVERAL = re.compile(r"\bcat(?: \S{0,300}memory\.[a-z_.]{1,40}){2,12}")
@@ -117,7 +117,7 @@ _EVENT = re.compile(
 _NAMED = re.compile(r"memory\.(?:events|oom_control)")
 HINT = (
     r"memory\.(?:max|peak|current|limit_in_bytes|usage_in_bytes|max_usage|failcnt|events)|"
-    r"^(?:low|high|max|oom|oom_kill|under_oom) \d|oom_kill \d|^\s*\d{4,20}\s*$|"
+    r"^(?:low|high|max|oom|oom_kill|under_oom) \d|oom_kill \d|^\s*(?:\d{4,20}|max)\s*$|"
     rf"^(?:{_KEYS})=\S|"
     r"\.(?:service|scope)(?: - |$)|^\s*Memory: \d|systemctl show "
 )
@@ -164,7 +164,8 @@ def read_files(messages: Sequence[Message]) -> list[Row]:
         alone = _VALUE_ALONE.match(text) if above[0] == message.line_no - 1 else None
         joined_text = f"memory.{above[1]} {alone['value']}" if alone and above[1] else text
         for match in _FILE.finditer(joined_text):
-            value = numbers.whole(match["value"])
+            # The word of cgroup v2 for no limit.
+            value = 0 if match["value"] == "max" else numbers.whole(match["value"])
             if value is not None and value < numbers.ADDRESSABLE_BYTES:
                 group.row[_FILES[match["file"]]] = value
                 group.row.setdefault("line_no", message.line_no)

@@ -70,7 +70,10 @@ def read(
     messages = [message for message in messages if not words.COMMAND.search(message.text)]
     events = [message for message in messages if not words.NOT_LOGGED.search(message.text)]
     rows: Rows = {}
-    stops = platforms.stops_of(events)
+    # A command may have stopped it.
+    stops = platforms.stops_of(
+        message for message in every if not words.NOT_LOGGED.search(message.text)
+    )
     for several in (
         oom.read(events),
         systemd.read(events),

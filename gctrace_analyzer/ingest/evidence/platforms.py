@@ -72,10 +72,7 @@ def read(messages: Sequence[Message], stops: Stops) -> Rows:
     """
     return {
         "oom_kills": list(_kills(messages)),
-        "container_states": [
-            *_containers(messages, stops),
-            *_sized(messages),
-        ],
+        "container_states": [*_containers(messages, stops), *_sized(messages)],
     }
 
 
@@ -109,6 +106,8 @@ def _kills(messages: Iterable[Message]) -> Iterator[Row]:
                 row["unit"] = cgroups.unit(row.get("cgroup"))
                 last = message.place() | row
                 yield last
+            elif last and victim == (last["host"], last["pid"], last["comm"]):
+                last |= {key: value for key, value in row.items() if last.get(key) is None}
             break
 
 

@@ -265,6 +265,12 @@ WORDINGS: tuple[Wording, ...] = (
             rf"\"ID\":\"{_ID}\",\"MemPerc\":\"[\d.]{{1,9}}%\",\"MemUsage\":\"{_USED} / {_OF_HOST}"
             r"\",\"Name\":\"(?P<name>[^\"]{1,128})"),
     ),
+    *_rows("a shell and supervisord",
+        ("stopped", " stop ",
+            r"[$#] (?:sudo )?(?:docker|podman) (?:\w+ )?stop (?:-\S+ )*(?P<name>[\w.-]+)$", ASKED),
+        ("stopped", " delete ",
+            r"[$#] kubectl (?:.{0,99} )?delete pods?[ /](?P<name>[a-z0-9.-]+)", ASKED),
+        ("stopped", " to stop", r"waiting for (?P<name>[\w.:-]{1,100}) to stop", ASKED)),
     *_rows("Docker",  # daemon/stop.go, daemon/cluster/executor/container/errors.go, compose
         ("stopped", "container stop", rf"container stop {_ID}", ASKED),
         ("stopped", "to exit within",
@@ -307,7 +313,7 @@ WORDINGS: tuple[Wording, ...] = (
         ("ended", "SIGKILL", r"'(?:\S{0,300}/)?(?P<name>[\w.-]{1,100})[^']{0,999}' terminated by "
             r"signal SIGKILL"),
         ("ended", "SIGKILL", r"interrupted by signal 9: SIGKILL"),
-        ("ended", "SIGKILL", r"(?:^|exited: )(?P<name>[\w.:-]{1,100}) \(terminated by SIGKILL"),
+        ("ended", "SIGKILL", r"(?:^|(?:exit|stopp)ed: )(?P<name>[\w.:-]{1,99}) \(terminated by S"),
         ("ended", "SIGKILL", r"App \[(?P<name>[^\]]{1,100})\] exited with code .{1,30}SIGKILL"),
     ),
 )
@@ -414,7 +420,7 @@ KILLERS: tuple[Killer, ...] = tuple(
             r"(?P<uid>\d{1,10}),? (?:was )?killed: (?:out of swap|failed to reclaim memory|"
             r"a thread waited too long to allocate a page)"),
         # bsd/kern/kern_memorystatus.c of xnu; older kernels print neither the seconds nor the size
-        ("macOS", False,
+        ("macOS", True,
             r"(?:memorystatus: |EXC_RESOURCE -> )(?P<comm>[^\[]{1,64}?) ?"
             r"\[(?P<pid>\d{1,10})\] exceeded mem limit: "
             r"\w{1,20} (?P<limit_mib>\d{1,9}) MB \(fatal\)"),

@@ -145,7 +145,9 @@ def _stripped(
     if lines.is_empty():
         return Stripped(lines, Counter(), 0)
     if not bare and not _match(lines, patterns.RUNTIME).any():
-        useful = _match(lines, f"{patterns.HINT}|{_others()}") | _are_long(lines)
+        # What begins a message need not begin its line.
+        hint = re.sub(r"(?<!\[)\^", r"(?:^|[ \\t])", f"{patterns.HINT}|{_others()}")
+        useful = _match(lines, hint) | _are_long(lines)
         return strip_prefixes(where(lines, useful))
     maybe, payload = _useful(lines, every_line)
     if not bare:

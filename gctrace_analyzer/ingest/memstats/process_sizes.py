@@ -324,7 +324,9 @@ def _size(fact: str, match: re.Match[str], unit: int) -> Iterator[tuple[str, int
 
 def _bytes(match: re.Match[str], unit: int) -> int | None:
     printed = (match["unit"] or "")[:1].upper()
-    scale = 1024 ** " KMGT".index(printed) if printed and printed in "KMGT" else 1
+    # In tables, Podman prints decimal units without an i, and Docker binary ones with it.
+    base = 1000 if match.re is _CELL and match["unit"][1:].lower() == "b" else 1024
+    scale = base ** " KMGT".index(printed) if printed and printed in "KMGT" else 1
     number = numbers.real(match["value"].replace(",", ""))
     return None if number is None else numbers.whole(number, scale if printed else unit)
 

@@ -190,6 +190,8 @@ WRAPPERS = (
         "fluentd",
         r"(?P<at>\d{4}-\d\d-\d\d \d\d:\d\d:\d\d(?:\.\d+)? [+-]\d{4}) (?P<ident>[\w.*-]+): ",
     ),
+    # Python's logging, which journald's format would read as a host and a program.
+    Wrapper("timestamp", rf"\[?(?P<at>{_ISO})\]? {_SEVERITY}[ \t]+"),
     Wrapper(
         "journalctl -o short-iso",
         rf"{_PRI}(?P<at>{_ISO}) {_HOST} {_IDENT}",

@@ -19,7 +19,7 @@ def quoting(text: str) -> re.Pattern[bytes] | None:
         return None
     begin, blank = map(re.escape, (margin, margin.rstrip()))
     # Some programs wrap quoted lines, and end each with the mark of the next.
-    end = "|> $" if ">" in margin else ""
+    end = "|(?<![a-z])>$" if ">" in margin else ""
     return re.compile(f"(?m)^(?:{begin}|{blank}$){end}".encode())
 
 

@@ -99,7 +99,12 @@ def unwrapped(text: str) -> str | None:
     if len(wrapped) < _NEARLY_ALL * sum(map(bool, map(str.strip, lines))):
         return None
     messages = dict(zip(wrapped["line_no"], wrapped["text"], strict=True))
-    return "\n".join(messages.get(at, "") for at in range(len(lines)))
+    prefixes = {at: lines[at].removesuffix(text) for at, text in messages.items() if text}
+    blanks = {at: len(prefix) - len(prefix.rstrip()) for at, prefix in prefixes.items()}
+    least = min(blanks.values(), default=0)
+    return "\n".join(
+        " " * (blanks.get(at, least) - least) + messages.get(at, "") for at in range(len(lines))
+    )
 
 
 _NEARLY_ALL = 0.9

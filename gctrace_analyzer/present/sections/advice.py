@@ -21,12 +21,14 @@ from gctrace_analyzer.analysis.settings.naming import (
 from gctrace_analyzer.analysis.thresholds import DEFAULT
 from gctrace_analyzer.present.document import Table
 from gctrace_analyzer.present.format import NONE, duration, mib, share
+from gctrace_analyzer.present.sections.headline import has_subject_died
 from gctrace_analyzer.units import IN_GIB_FROM_MIB, MIB, digits
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from gctrace_analyzer.advise.prediction.outcome import Predictor
+    from gctrace_analyzer.present.report import Report
     from gctrace_analyzer.schema import Row
 
 MOST_ROWS = 3
@@ -120,9 +122,9 @@ def advice(
     return _table((title, *_head(cpu, unit)), body)
 
 
-def after_death(rows: pl.DataFrame, is_death: bool) -> pl.DataFrame:  # noqa: FBT001
+def after_death(rows: pl.DataFrame, report: Report) -> pl.DataFrame:
     """Returns recommendations; after a kill, keeping the present setting is not one."""
-    is_kept = is_death and rows["now"][0]
+    is_kept = has_subject_died(report) and rows["now"][0]
     return rows.with_columns(rank=None, why=None) if is_kept else rows
 
 

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from pathlib import PurePath
 from typing import TYPE_CHECKING
 
 import polars as pl
 
 from gctrace_analyzer.advise.killed import resident_is
-from gctrace_analyzer.analysis.postmortem.death import DEEDS, EVICTOR, REFUSED
+from gctrace_analyzer.analysis.postmortem.death import DEEDS, KINDS, REFUSED
 from gctrace_analyzer.analysis.postmortem.explanation import LAST_S
 from gctrace_analyzer.analysis.settings.printed import NAMES, written
-from gctrace_analyzer.ingest.evidence.message import ASKED, ENDED, NOT_ENDED
 from gctrace_analyzer.present.document import KeyFigure, Table
 from gctrace_analyzer.present.format import (
     count,
@@ -107,18 +107,17 @@ def _name(source: SourceFacts) -> str:
 
 def _contents(source: SourceFacts, tables: Mapping[str, pl.DataFrame]) -> str:
     of_source = pl.col("source").cast(pl.String) == source.name
-    kills = tables["oom_kills"].filter(of_source)
-    evicted = len(kills.filter(killer=EVICTOR))
-    asked = len(kills.filter(pl.col("reason").is_in([ASKED, NOT_ENDED, ENDED])))
-    found = source.found | {"oom_kills": source.found.get("oom_kills", 0) - evicted - asked}
+    kills = tables["oom_kills"].filter(of_source).select("reason", "killer").iter_rows()
+    others = Counter(filter(None, (KINDS.get(reason, KINDS.get(by)) for reason, by in kills)))
+    found = source.found | {"oom_kills": source.found.get("oom_kills", 0) - others.total()}
     parts = [
         count(number, *_noun(table, source))
         + (_used(source, tables["memstats"]) if table == "memstats" else "")
         for table, number in found.items()
         if number > 0 and table in _NOUNS
     ]
-    parts += [count(evicted, "eviction")] if evicted else []
-    parts += [f"{asked} SIGTERM"] if asked else []
+    for kind, number in others.items():
+        parts.append(f"{number} {kind}" if "SIG" in kind else count(number, kind.lower()))
     return ", ".join(parts) or "nothing"
 
 

@@ -43,7 +43,7 @@ def recommend(report: Report, rows: pl.DataFrame, evidence: Sequence[Report] = (
     baseline = report.advice.baseline
     if not report.advice.is_available:
         return [title(report), Gap(), *_refusal(report), _labelled(_notes(report))]
-    rows = advice.after_death(rows, headline.has_subject_died(report))
+    rows = advice.after_death(rows, report)
     table = advice.advice(rows, baseline)
     action = Paragraphs([f"▸ {headline.verdict(report).action}"], hanging=2)
     first: list[Block] = [] if rows["why"][0] else [Gap(), action, Gap()]

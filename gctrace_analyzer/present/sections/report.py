@@ -206,9 +206,7 @@ def settings(report: Report, said: str = "") -> Iterator[Block]:
         is_answered |= bool(refused) and refused.casefold() in said.casefold()
         yield Folded("Recommended settings", lambda: refusal, [] if is_answered else refusal)
         return
-    ranked = advice.after_death(
-        report.advice.recommendations, headline.has_subject_died(report)
-    )
+    ranked = advice.after_death(report.advice.recommendations, report)
     first = ranked.row(0, named=True)
     whole = partial(_setting_blocks, report, ranked, said)
     if first["now"] or is_answered:

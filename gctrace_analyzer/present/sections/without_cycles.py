@@ -109,7 +109,7 @@ def no_verdict(report: Report) -> tuple[str, str]:
     tables = report.analysis.tables
     if (ended := _of_ends(tables)) is not None:
         return ended
-    unnamed = "Its control group" if report.analysis.memory else "It"
+    unnamed = "Its control group" if report.analysis.memory else "The container"
     states = tables["container_states"]
     used = [*islice(_used_of_limits(states, unnamed), _MOST_CONTAINERS)]
     if restarts := [*islice(_restarted(states), _MOST_CONTAINERS)]:
@@ -187,8 +187,7 @@ def _of_ends(tables: Mapping[str, pl.DataFrame]) -> tuple[str, str] | None:
     states = tables["container_states"]
     if len(stopped := states.filter(event="stop").drop_nulls("stopped_by")):
         said = (
-            f"{_subject(row, 'It')} was ended: {row['stopped_by']}."
-            for row in stopped.to_dicts()
+            f"{_subject(row)} was ended: {row['stopped_by']}." for row in stopped.to_dicts()
         )
         text = " ".join(islice(dict.fromkeys(said), _MOST_CONTAINERS))
         return text, of_stop(stopped["stopped_by"][0])[0]
@@ -196,7 +195,7 @@ def _of_ends(tables: Mapping[str, pl.DataFrame]) -> tuple[str, str] | None:
     return (text, _LAST_WORDS) if (text := " ".join(ends)) else None
 
 
-def _subject(row: Row, unnamed: str) -> str:
+def _subject(row: Row, unnamed: str = "The container") -> str:
     """Returns the name of a container, a pod or a systemd unit."""
     if name := row["name"] or row["container"]:
         return f"The {'unit' if name.endswith(UNITS) else 'container'} {name}"
@@ -216,7 +215,7 @@ def _otherwise_ended(states: pl.DataFrame) -> Iterator[str]:
         restarts = row["restart_count"]
         again = f"; it was {restarted(restarts, row['restarts_in_s'])}" if restarts else ""
         yield (
-            f"{_subject(row, 'It')} ended with exit code {code}{means}, not by "
+            f"{_subject(row)} ended with exit code {code}{means}, not by "
             f"SIGKILL, as a kill for memory would ({SIGKILL_CODE}){again}."
         )
 
@@ -229,7 +228,7 @@ def _restarted(states: pl.DataFrame) -> Iterator[str]:
     for row in known.iter_rows(named=True):
         often = restarted(row["restart_count"], row["restarts_in_s"])
         is_pod = row["pod"] and not (row["name"] or row["container"])
-        who = _subject(row, "It")
+        who = _subject(row)
         who = f"Containers of {who[0].lower()}{who[1:]} were" if is_pod else f"{who} was"
         yield f"{who} {often}; the input does not say why."
 
@@ -294,7 +293,7 @@ def _used_of_limits(states: pl.DataFrame, unnamed: str) -> Iterator[str]:
                 "it has none, the memory of its host; the input has no record of a kill."
             )
         elif row["failcnt"] or row["event"] == AT_LIMIT:
-            job = row["name"] or row["container"] or row["pod"] or "It"
+            job = row["name"] or row["container"] or row["pod"] or "The container"
             often = f"{row['failcnt']:,} times" if row["failcnt"] else "at least once"
             yield (
                 f"{subject if row['failcnt'] else job} reached its memory limit {often}, which "
@@ -328,15 +327,7 @@ def without_victim(invocations: pl.DataFrame) -> tuple[str, str]:
         killed += "; the kernel panicked, which stops or restarts the whole host"
     elif not nothing:
         killed = "; the input does not show what it killed"
-    anonymous, usage = first["group_anon_bytes"], first["usage_bytes"]
-    parts = ""
-    if len(invocations) == 1 and anonymous and usage and anonymous > _NEARLY_ALL * usage:
-        parts = " Its memory was anonymous, not page cache or files in memory (tmpfs)."
-    return f"The OOM killer ran{times}{by} ({where}){of}{killed}.{parts}", advice
-
-
-_NEARLY_ALL = 0.95
-"""Share of the memory of a group. The rest is too little to matter."""
+    return f"The OOM killer ran{times}{by} ({where}){of}{killed}.", advice
 
 
 def _sizes(report: Report) -> Iterator[str]:
