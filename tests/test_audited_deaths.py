@@ -183,3 +183,59 @@ def test_two_deaths_are_two() -> None:
         later = text.replace("4711", "4811").replace("09:21:07", "11:42:09")
         both = read_text(f"{text}\n{later}").post_mortems()
         assert len(both) == 2, tool
+
+
+JETSAM = (
+    "2026-03-14 12:01:09.{ms}+0100 0x1a2b     Default     0x0     0      0    kernel: {what}\n"
+)
+OVER = "memorystatus: ledger [811] exceeded mem limit: ActiveHard 2048 MB (fatal)"
+KILLED = (
+    "memorystatus: killing_specific_process pid 811 [ledger] (per-process-limit 10) 2098000KB - "
+    "memorystatus_available_pages: 12021"
+)
+
+
+def test_a_limit_of_jetsam_and_the_kill_at_it_are_one_death() -> None:
+    for lines in ((OVER,), (OVER, KILLED)):
+        text = "".join(
+            JETSAM.format(ms=114148 + at, what=each) for at, each in enumerate(lines)
+        )
+        (death,) = read_text(text).post_mortems()
+        assert (death.victim, death.pid, death.limit_mib) == ("ledger", 811, 2048)
+
+
+LISTED = (
+    "CONTAINER ID   IMAGE         COMMAND     CREATED       STATUS                       NAMES\n"
+    "1f2e3d4c5b6a   ledger:1.4    /ledger     3 hours ago   Exited (137) 4 seconds ago   ledger\n"
+)
+SUPERVISORD = """\
+2026-05-21 06:00:00,101 INFO waiting for ledger to stop
+2026-05-21 06:00:10,112 WARN killing 'ledger' (811) with SIGKILL
+2026-05-21 06:00:10,201 WARN stopped: ledger (terminated by SIGKILL)
+"""
+
+
+@pytest.mark.parametrize(
+    "text", [f"$ docker stop ledger\nledger\n$ docker ps -a\n{LISTED}", SUPERVISORD]
+)
+def test_a_stop_that_someone_asked_for_is_named(text: str) -> None:
+    (death,) = read_text(text).post_mortems()
+    assert (death.victim, death.cause) == ("ledger", "by SIGKILL after it was asked to stop")
+
+
+def test_a_restart_is_not_counted_as_a_kill() -> None:
+    line = "[UTC Mar 14 09:21:07] error    : 'ledger' {}\n"
+    usage = "mem usage of 512.4 MB matches resource limit [mem usage > 512 MB]"
+    text = line.format(usage) + line.format("trying to restart")
+    shown = plain(document(read_text(text).report()))
+    assert "1 restart" in shown
+    assert "OOM kill" not in shown
+
+
+def test_units_of_podman_are_decimal() -> None:
+    text = (
+        "$ podman stats --no-stream\n"
+        "ID            NAME        CPU %       MEM USAGE / LIMIT  MEM %       PIDS\n"
+        "1f2e3d4c5b6a  ledger      2.00%       402.7MB / 536.9MB  75.01%      12\n"
+    )
+    assert "384 MiB are in use" in plain(document(read_text(text).report()))
