@@ -33,8 +33,9 @@ def is_known_not_go(facts: Evidence) -> bool:
     """Returns whether the killed process is known not to be Go: a child or a neighbour."""
     death = facts.death
     is_around = death.is_job or death.is_container or death.is_unit
-    name = death.comm or death.unit or (death.name if is_around else None)
-    known = facts.death.by_runtime or facts.match is not None
+    around = death.name or death.container if is_around else None
+    name = death.comm or death.unit or around
+    known = death.by_runtime or facts.match is not None
     return not known and is_not_go(name)
 
 
