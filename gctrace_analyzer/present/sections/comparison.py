@@ -150,9 +150,8 @@ def method(pairs: Sequence[Pair]) -> str:
     several = len(pairs) > 1
     baseline = printable(pairs[0].before.label) if several else "the value before"
     return (
-        f"Change: relative to {baseline}, with its 95 % interval. ~: not significant. –: no "
-        "verdict: the figure varies too much (a maximum), describes the load, or depends on the "
-        "load or the settings alone (the heap goal)."
+        f"Change: relative to {baseline}, with its 95 % interval. ~: not significant. –: not "
+        "judged, such as a maximum, the load and its effects, or the heap goal."
     )
 
 
