@@ -570,7 +570,8 @@ def test_a_comparison_leads_with_what_makes_it_unfair() -> None:
     long = short.replace(": 0.02+", ": 3+", 6).replace("clock, 0.04+", "clock, 6+", 6)
     found = comparison.verdict(gca.compare(read_text(long), read_text(log_of(60))).pairs)
     assert found == (
-        "No significant change of cycles or heap; same load, but other work competed for the CPUs."
+        "No significant change of cycles or heap peak; same load, but other work competed for "
+        "the CPUs."
     )
     found = comparison.verdict(
         gca.compare(read_text(short), read_text(log_of(60, procs=1))).pairs

@@ -23,6 +23,7 @@ MAXIMUM = "it is a maximum, or close to one"
 UNBOUNDED = "by chance it may change by any factor"
 CONTENDED = "other work competed for the CPUs of one side"
 IS_LOAD = "the load is given, so it is neither better nor worse"
+MAY_BE_WORK = "each run may do the same work, whose cost a rate does not show"
 NO_COST = "it is no cost by itself: what it costs is the heap peak"
 IDLE = (
     "GC CPU did not change significantly, and idle marking takes CPU time that nobody else uses"

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Literal
 import polars as pl
 
 from gctrace_analyzer.analysis.compare.change import OTHER_LOAD, Change
-from gctrace_analyzer.analysis.compare.compare import late_of
+from gctrace_analyzer.analysis.compare.compare import SAME_LENGTH, late_of
 from gctrace_analyzer.frozen import frozen
 from gctrace_analyzer.units import digits
 
@@ -88,7 +88,8 @@ def differences(
         changes: the change of each metric.
         load_is_given: False if the program allocates as fast as it can.
     """
-    yield from _load_difference(changes["alloc_mib_per_s"], load_is_given=load_is_given)
+    sides = (before[1], after[1])
+    yield from _load_difference(changes["alloc_mib_per_s"], sides, load_is_given=load_is_given)
     was, now = before[0], after[0]
     procs = [_procs(side[1]) for side in (before, after)]
     if procs[0] != procs[1] and "unknown" not in procs:
@@ -127,7 +128,9 @@ def differences(
         yield from _notes_on_side(label, side)
 
 
-def _load_difference(change: Change, *, load_is_given: bool) -> Iterator[Difference]:
+def _load_difference(
+    change: Change, sides: Sequence[Sequence[Measured]], *, load_is_given: bool
+) -> Iterator[Difference]:
     part = change.relative or 0.0
     if not change.is_tested or abs(part) <= OTHER_LOAD:
         return
@@ -148,6 +151,8 @@ def _load_difference(change: Change, *, load_is_given: bool) -> Iterator[Differe
             f"The allocation rate differs ({rates}). Either the load was different, or the "
             f"program allocates {'more' if part > 0 else 'less'} for the same work.",
         )
+    elif sentence := _same_work(*sides):
+        yield Difference("note", "work", sentence)
     else:
         yield Difference(
             "note",
@@ -155,6 +160,30 @@ def _load_difference(change: Change, *, load_is_given: bool) -> Iterator[Differe
             f"The program allocates as fast as it can ({rates}). The rate is a result, not the "
             "load.",
         )
+
+
+def _same_work(before: Sequence[Measured], after: Sequence[Measured]) -> str:
+    """Returns what a run costs if each does the same work; empty if their lengths are about equal.
+
+    A program that ends when its work is done has another length after an optimisation.
+    """
+    ratios = []
+    for figure in (lambda run: run.seconds, lambda run: run.summary.alloc_total_mib or 0.0):
+        was, now = (fmean(map(figure, side)) for side in (before, after))
+        if not was or not now:
+            return ""
+        ratios.append(now / was)
+    time, allocated = ratios
+    if 1 / SAME_LENGTH <= time <= SAME_LENGTH:
+        return ""
+    return (
+        f"If each run does the same work, a run takes {_by(time)} time and allocates "
+        f"{_by(allocated)}."
+    )
+
+
+def _by(ratio: float) -> str:
+    return f"{100 * abs(ratio - 1):.2g} % {'less' if ratio < 1 else 'more'}"
 
 
 def _procs(side: Sequence[Measured]) -> str:

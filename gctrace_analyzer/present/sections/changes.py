@@ -91,8 +91,7 @@ _LONGEST_NAME = 15
 """Length from which names of sides leave too little room in a table."""
 
 _TENFOLD = 9.0
-"""A change of this factor is shown as a factor, not in per cent; an interval with ends further
-apart says nothing."""
+"""A change of this factor is shown as a factor, not in per cent."""
 
 
 def label_of(metric: str) -> str:
@@ -330,15 +329,14 @@ def _percent(part: float) -> str:
 
 
 def interval(change: Change) -> str:
-    """Formats the interval of a relative change, in per cent or as factors like the change.
-
-    If the change is not significant and the interval is very wide, it is omitted.
-    """
-    if change.ends is None or (change.verdict == "~" and change.ends[1] >= _TENFOLD):
+    """Formats the interval of a relative change, in per cent or as factors like the change."""
+    if change.ends is None:
         return NONE
     if (change.relative or 0.0) >= _TENFOLD:
         return " to ".join(f"×{digits(1 + part, 2)}" for part in change.ends)
     low, high = (end_text(part, exact=change.is_significant) for part in change.ends)
+    if change.ends[1] >= _TENFOLD:
+        return f"{low} to {percent(change.ends[1])}"
     return f"{low.removesuffix(' %')} to {high}"
 
 

@@ -235,7 +235,7 @@ def notes(pairs: Sequence[Pair]) -> Iterator[str]:
 
 def further_notes(pairs: Sequence[Pair]) -> Iterator[str]:
     """Yields the notes about the inputs and the predictions, except those shown first."""
-    first = _FIRST if len(pairs) == 1 else ()
+    first = (*_FIRST, "work") if len(pairs) == 1 else ()
     for difference in all_differences(pairs):
         if difference.kind == "note" and difference.what not in first:
             yield difference.sentence
@@ -271,7 +271,7 @@ _COSTS = {
     "gc_cpu_share": ("GC CPU", "less GC CPU", "more GC CPU"),
     "gc_per_s": ("cycles", "fewer cycles", "more cycles"),
     "alloc_mib_per_s": ("", "less allocated per second", "more allocated per second"),
-    "heap_peak_mib": ("heap", "less heap", "more heap"),
+    "heap_peak_mib": ("heap peak", "less heap", "more heap"),
     "stw_p99_ms": ("", "shorter p99 pauses", "longer p99 pauses"),
 }
 """Deciding figures in this order, with words for the figure, for less and for more of it. The
@@ -311,9 +311,10 @@ def _verdict(pair: Pair) -> str:
         load = _load(pair)
         same_ = " or ".join(filter(None, (", ".join(parts["~"][:-1]), *parts["~"][-1:])))
         changes = changes or f"No significant change{same_ and f' of {same_}'}"
+    work = next((f"{one.sentence} " for one in pair.differences if one.what == "work"), "")
     if doubts := " and ".join(words for what, words in _DOUBTS.items() if what in kinds):
         load += f", {'but' if load == 'same load' else 'and'} {doubts}"
-    return f"{changes}; {load}."
+    return f"{work}{changes}; {load}."
 
 
 def costs(pair: Pair) -> dict[str, list[str]]:
