@@ -84,8 +84,7 @@ def too_frequent(facts: ProcessFacts) -> Iterator[Evidence]:
         often = duration_text(interval_ms / 1000) if interval_ms >= 1 else "1 ms or less"
         yield Evidence(
             severity,
-            f"A cycle starts every {often} (median)"
-            + (", but not all the time." if summary.is_in_bursts else "."),
+            f"A cycle starts every {often} (median).",
             {"gc_interval_p50_ms": interval_ms},
         )
 

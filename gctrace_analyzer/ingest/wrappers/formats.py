@@ -152,6 +152,7 @@ def ascii_only(pattern: str) -> str:
 
 WRAPPERS = (
     Wrapper("CRI", rf"(?P<at>{_ISO}) (?P<stream>stdout|stderr) (?P<tag>[PF])(?::\S*)? ?"),
+    Wrapper("GitLab CI", rf"(?P<at>{_ISO}) \d\d[OE](?:[+ ]|$)"),
     Wrapper(
         "kubectl logs --prefix",
         rf"\[(?:pod/)?(?P<pod>[a-z0-9][^/\s\]]*)/(?P<container>[^/\s\]]+)\] (?:(?P<at>{_ISO}) )?",

@@ -93,6 +93,7 @@ TEXT: dict[str, tuple[str, datetime | None, dict[str, Any]]] = {
     "Fluent Bit": ('[7] kube.api: [1770112800.005000000, {{"stream"=>"stderr", "log"=>"{}"}}]', AT, {"ident": "kube.api"}),
     "Fluent Bit 2": ('[7] kube.api: [[1770112800.005000000, {{}}], {{"log"=>"{}"}}]', AT, {"ident": "kube.api"}),
     "gh run view --log": ("build\tRun tests\t2026-02-03T10:00:00.0050000Z {}", AT, {}),
+    "GitLab CI": ("2026-02-03T10:00:00.005000Z 01O {}", AT, {}),
     "Papertrail": (
         "70000\t2026-02-03T10:00:00Z\t2026-02-03T10:00:01Z\t54\tweb-1\t10.0.0.1\tUser\tInfo\tapi\t{}", SECOND,
         {"host": "web-1", "ident": "api"},
