@@ -36,11 +36,12 @@ def bounded(figures: Mapping[str, Any], spans: pl.DataFrame) -> dict[str, Any]:
     printed = _bounds(spans)
     if printed is None or (share is None and spans["gc_num"][0] != 1):
         return {}
-    value, *ends = sum(printed) / 2, *printed
-    if share is not None and abs(_within(share, printed) - share) <= _NEAR * share:
+    least, most = printed
+    value = sum(printed) / 2 if share is None else _within(share, printed)
+    if share is not None and abs(value - share) <= _NEAR * share:
         # Durations are truncated, so that their sums are slightly off.
-        value, *ends = (_within(end or share, printed) for end in (share, low, high))
-    bounds = {"gc_cpu_share": value, "gc_cpu_share_low": ends[0], "gc_cpu_share_high": ends[1]}
+        least, most = _within(low or share, printed), _within(high or share, printed)
+    bounds = {"gc_cpu_share": value, "gc_cpu_share_low": least, "gc_cpu_share_high": most}
     if share is None:
         return {**bounds, "gc_cpu_cores": value * _procs(spans)}
     times = value / share if share else 1.0
@@ -103,8 +104,7 @@ def _bounds(spans: pl.DataFrame) -> tuple[float, float] | None:
         least_s += (printed * end_s - (before + 1) * begin_s) / 100
         most_s += ((printed + 1) * end_s - before * begin_s) / 100
         whole_s += end_s - begin_s
-    if not whole_s > 0:
-        return None
+    whole_s = max(whole_s, 1e-9)
     return max(least_s / whole_s, 0.0), min(most_s / whole_s, 1.0)
 
 
