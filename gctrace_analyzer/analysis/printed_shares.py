@@ -104,7 +104,8 @@ def _bounds(spans: pl.DataFrame) -> tuple[float, float] | None:
         least_s += (printed * end_s - (before + 1) * begin_s) / 100
         most_s += ((printed + 1) * end_s - before * begin_s) / 100
         whole_s += end_s - begin_s
-    whole_s = max(whole_s, 1e-9)
+    if not whole_s > 0:
+        return None
     return max(least_s / whole_s, 0.0), min(most_s / whole_s, 1.0)
 
 

@@ -172,12 +172,11 @@ def _long_pauses(
     has_wait = not which.startswith("for")
     if has_wait:
         stops = f"The pause {which} takes up to {most}"
-    headline = f"{stops}{_share(facts)}"
     is_single = int((values > longest / 2).sum()) == 1
     if is_single and cycles["stw_sweep_term_ms"].count():
         took = "took" if has_wait else "stopped the whole program for"
         stops = f"One pause {which} {took} {most}"
-        headline = f"{stops}{_share(facts)}"
+    headline = f"{stops}{_share(facts)}"
     of_all_ms = facts.summary.stw_max_ms or 0.0
     if of_all_ms > as_printed and (of_all := duration_text(of_all_ms / 1000)) != most:
         headline = f"The longest pause took {of_all}. {headline}"
