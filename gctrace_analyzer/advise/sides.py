@@ -11,7 +11,7 @@ import polars as pl
 from gctrace_analyzer import schema
 from gctrace_analyzer.advise.expectation import Expectation, expectation, same_gogc
 from gctrace_analyzer.analysis.compare.benchmarks import compare_benchmarks
-from gctrace_analyzer.analysis.compare.change import MAY_BE_WORK, TOGETHER
+from gctrace_analyzer.analysis.compare.change import TOGETHER
 from gctrace_analyzer.analysis.compare.comparability import (
     Circumstances,
     Difference,
@@ -60,15 +60,7 @@ _CHANGED_GOGC, _OTHER_GOGC = "GC026", "GC027"
 _OF_RATE = ("load", "unclear_load", "throughput", "work")
 """Differences in allocation rate, which is not a load if each run does the same work."""
 
-_OF_ONE_LOAD = {
-    "load",
-    "unclear_load",
-    "throughput",
-    "work",
-    "live_heap",
-    "forced_cycles",
-    "drift",
-}
+_OF_ONE_LOAD = {*_OF_RATE, "live_heap", "forced_cycles", "drift"}
 """Differences that mean nothing in a log of benchmarks, which begin with forced cycles."""
 
 
@@ -384,13 +376,8 @@ def _compare_two(
             for name, change in changes.items()
         }
         differing = tuple(one for one in differing if one.what not in _OF_ONE_LOAD)
-    of_rate = _OF_RATE if per_run else ("unclear_load", "work") if measurement else ()
+    of_rate = _OF_RATE if per_run else ("unclear_load",) if measurement else ()
     differing = tuple(one for one in differing if one.what not in of_rate)
-    if any(one.what == "work" for one in differing):
-        unjudged = replace(
-            changes["alloc_mib_per_s"], verdict=None, no_verdict_because=MAY_BE_WORK
-        )
-        changes = {**changes, "alloc_mib_per_s": unjudged}
     expected, no_expectation = promised(before, after)
     # A memory limit that is too tight slows the program down by itself.
     by_limit = before.by_limit or after.by_limit

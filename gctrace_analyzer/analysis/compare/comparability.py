@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Literal
 
 import polars as pl
 
-from gctrace_analyzer.analysis.compare.change import OTHER_LOAD, Change
-from gctrace_analyzer.analysis.compare.compare import SAME_LENGTH, late_of
+from gctrace_analyzer.analysis.compare.change import MAY_BE_WORK, OTHER_LOAD, Change
+from gctrace_analyzer.analysis.compare.compare import late_of
 from gctrace_analyzer.frozen import frozen
 from gctrace_analyzer.units import digits
 
@@ -151,8 +151,8 @@ def _load_difference(
             f"The allocation rate differs ({rates}). Either the load was different, or the "
             f"program allocates {'more' if part > 0 else 'less'} for the same work.",
         )
-    elif sentence := _same_work(*sides):
-        yield Difference("note", "work", sentence)
+    elif change.no_verdict_because == MAY_BE_WORK:
+        yield Difference("note", "work", _of_same_work(*sides))
     else:
         yield Difference(
             "note",
@@ -162,24 +162,23 @@ def _load_difference(
         )
 
 
-def _same_work(before: Sequence[Measured], after: Sequence[Measured]) -> str:
-    """Returns what a run costs if each does the same work; empty if their lengths are about equal.
-
-    A program that ends when its work is done has another length after an optimisation.
-    """
-    ratios = []
-    for figure in (lambda run: run.seconds, lambda run: run.summary.alloc_total_mib or 0.0):
-        was, now = (fmean(map(figure, side)) for side in (before, after))
-        if not was or not now:
-            return ""
-        ratios.append(now / was)
-    time, allocated = ratios
-    if 1 / SAME_LENGTH <= time <= SAME_LENGTH:
-        return ""
+def _of_same_work(before: Sequence[Measured], after: Sequence[Measured]) -> str:
+    """Returns how time and allocation of a run changed, if each does the same work."""
+    time, allocated = (
+        fmean(now) / fmean(was)
+        for was, now in (
+            ([run.seconds for run in before], [run.seconds for run in after]),
+            ([_allocated(run) for run in before], [_allocated(run) for run in after]),
+        )
+    )
     return (
         f"If each run does the same work, a run takes {_by(time)} time and allocates "
         f"{_by(allocated)}."
     )
+
+
+def _allocated(run: Measured) -> float:
+    return run.summary.alloc_total_mib or 0.0
 
 
 def _by(ratio: float) -> str:

@@ -25,6 +25,7 @@ from gctrace_analyzer.analysis.compare.change import (
     IDLE,
     IS_LOAD,
     MAXIMUM,
+    MAY_BE_WORK,
     NO_COST,
     OTHER_LOAD,
     UNBOUNDED,
@@ -227,6 +228,13 @@ def compare(
         )
         for name, change in changes.items()
     }
+    rate = judged["alloc_mib_per_s"]
+    if (
+        not load_is_given
+        and rate.is_other_load
+        and _may_be_work(before, after, paired, metrics)
+    ):
+        judged[rate.metric] = replace(rate, verdict=None, no_verdict_because=MAY_BE_WORK)
     name = "gc_cpu_with_idle_share"
     is_clear = name in judged and judged[name].verdict in ("better", "worse")
     if is_clear and judged["gc_cpu_share"].verdict == "~":
@@ -249,6 +257,18 @@ def same_work(*sides: Sequence[Measured]) -> bool:
         of_totals += variance(map(math.log, totals))
         of_lengths += variance(map(math.log, lengths))
     return of_lengths > MORE_SPREAD**2 * max(of_totals, RUN_TIME**2)
+
+
+def _may_be_work(
+    before: Sequence[Measured],
+    after: Sequence[Measured],
+    paired: Paired | None,
+    metrics: Sequence[Metric],
+) -> bool:
+    """Returns whether runs of other lengths may do the same work, which their rate hides."""
+    was_s, now_s = (fmean(run.seconds for run in runs) for runs in (before, after))
+    is_open = paired is None and not {*PER_RUN} & {*metrics}
+    return is_open and max(was_s, now_s) > SAME_LENGTH * min(was_s, now_s)
 
 
 def late_of(runs: Sequence[Measured]) -> LatePauses:
