@@ -379,6 +379,7 @@ def _compare_two(
     of_rate = _OF_RATE if per_run else ("unclear_load",) if measurement else ()
     differing = tuple(one for one in differing if one.what not in of_rate)
     expected, no_expectation = promised(before, after)
+    fixed_s = measurement.fixed_time_s if measurement else None
     # A memory limit that is too tight slows the program down by itself.
     by_limit = before.by_limit or after.by_limit
     if expected and not by_limit and any(difference.what == "load" for difference in differing):
@@ -389,8 +390,7 @@ def _compare_two(
     for name, ends in expected.items():
         if name != "run_time_ratio":
             changes[name] = _with_promise(changes[name], ends, after)
-        elif (wall := changes.get(WALL.name)) is not None and wall.before is not None:
-            before_s = wall.before
+        elif (wall := changes.get(WALL.name)) and (before_s := wall.before) and not fixed_s:
             times = tuple(None if end is None else before_s * end for end in ends)
             changes[WALL.name] = _with_promise(wall, times, after)
     return Pair(

@@ -33,7 +33,7 @@ Differences of 3 to 5 % are such means where runs vary by 1 to 2 %."""
 _EXPANDED_FROM = 6
 """Degrees of freedom."""
 
-_MOST_ROUNDS = 2_000
+_MOST_ROUNDS = 200
 """Rounds. Above it, no number is named."""
 
 

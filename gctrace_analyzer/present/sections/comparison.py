@@ -208,9 +208,9 @@ def notes(pairs: Sequence[Pair]) -> Iterator[str]:
     sides = sides_of(pairs)
     # Each benchmark is compared by its own runs, whatever the number of logs and processes.
     of_benchmarks = all(pair.benchmarks for pair in pairs)
+    if len(pairs) > 1:
+        yield from _thrashing(sides)
     for side in sides:
-        thrashed = (finding for finding in side.findings() if finding.id == _THRASH)
-        yield from (f"{side.label}: {finding.headline}" for finding in thrashed)
         few = [part for part in side.measured if not part.long_enough and not of_benchmarks]
         if few:
             least = min(few, key=lambda part: part.evidence)
@@ -231,6 +231,14 @@ def notes(pairs: Sequence[Pair]) -> Iterator[str]:
             f"One run {where}. The intervals include how much runs of other programs differ. To "
             "measure yours, give five runs per side (before=a1.log,a2.log,… after=b1.log,…)."
         )
+
+
+def _thrashing(sides: Iterable[Side]) -> Iterator[str]:
+    """Yields which sides have too low a memory limit, so that it causes their figures."""
+    for side in sides:
+        for finding in side.findings():
+            if finding.id == _THRASH:
+                yield f"{printable(side.label)}: {finding.headline}"
 
 
 def further_notes(pairs: Sequence[Pair]) -> Iterator[str]:
@@ -314,7 +322,7 @@ def _verdict(pair: Pair) -> str:
     work = next((f"{one.sentence} " for one in pair.differences if one.what == "work"), "")
     if doubts := " and ".join(words for what, words in _DOUBTS.items() if what in kinds):
         load += f", {'but' if load == 'same load' else 'and'} {doubts}"
-    return f"{work}{changes}; {load}."
+    return " ".join([f"{work}{changes}; {load}.", *_thrashing(sides_of([pair]))])
 
 
 def costs(pair: Pair) -> dict[str, list[str]]:

@@ -75,6 +75,14 @@ def _sentence(pair: Pair, measurement: Measurement) -> str:
         text += f" in {_noun(decider.name)}{_price(pair)}"
     else:
         text = _undecided(pair, measurement)
+    rate = pair.changes["alloc_mib_per_s"]
+    if measurement.fixed_time_s and rate.verdict in ("better", "worse"):
+        more = "less" if (rate.relative or 0.0) < 0 else "more"
+        low, high = map(_number, sorted(map(abs, rate.ends or (0.0, 0.0))))
+        text += (
+            f"; in the same time it allocates {_number(rate.relative or 0.0)} % {more} "
+            f"({low}–{high}), so it probably does {more} work"
+        )
     runs = [*measurement.counted()]
     disturbed = sum(run.disturbed for run in runs)
     doubt = f"; other work disturbed {disturbed} of {count(len(runs), 'run')}"

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from gctrace_analyzer.analysis.compare.change import Change
 from gctrace_analyzer.analysis.compare.rounds import CPU, RSS, WALL, Measurement, TrialRun
 from gctrace_analyzer.present.sections import measured
 from gctrace_analyzer.trials.plan import Trial
@@ -77,7 +78,11 @@ def test_an_undecided_run_time_does_not_hide_the_cpu_time() -> None:
     ]
     one = replace(noisy, runs=tuple(runs))
     side = SimpleNamespace(label="b", cycles=100, benchmarks={})
-    pair: Any = SimpleNamespace(before=side, after=side, changes=one.changes("b"))
+    pair: Any = SimpleNamespace(
+        before=side,
+        after=side,
+        changes=one.changes("b") | {"alloc_mib_per_s": Change("alloc_mib_per_s")},
+    )
     found = measured.verdict([pair], one)
     assert found.startswith("b: undecided after 6 rounds: run time")
     assert "it uses 49 % less CPU" in found
