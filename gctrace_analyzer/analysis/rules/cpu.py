@@ -120,7 +120,7 @@ def _room(facts: ProcessFacts) -> float | None:
     "Up to Go 1.9 the CPU time of a pause includes idle threads, 32 at most, so lines of Go "
     "1.5 do not show the number of CPUs. Lines of Go 1.6 to 1.17 show it if the version is "
     "known to be 1.10 or later, or if the number is steady and not 32. A warning if GC takes at "
-    "least {t.gc_cpu_little:.0%} of the CPU or pauses are long.",
+    "least {t.gc_cpu_little:.0%} of the CPU or a pause is longer than {t.stw_warn_ms:g} ms.",
     advice="Set GOMAXPROCS to the number of CPUs, or less if a CPU quota allows less.",
     needs="pauses with their CPU time",
     contradicted_by="marking that uses more CPUs than this in any cycle",
@@ -135,10 +135,12 @@ def gomaxprocs_over_cpus(facts: ProcessFacts) -> Iterator[Evidence]:
         return
     cpus, procs = round(median(stopped)), median(facts.cycles["procs"])
     if cpus < t.stopped_share * procs:
-        # Where GC takes hardly anything and pauses are short, it costs nothing here.
+        # Where GC takes hardly anything and all pauses are short, it costs nothing here.
+        longest_ms = facts.summary.stw_max_ms
+        is_short = longest_ms is not None and longest_ms <= t.stw_warn_ms
         is_little = (facts.summary.gc_cpu_share or 1.0) < t.gc_cpu_little
         yield Evidence(
-            "info" if is_little and not facts.matched & {"GC009", "GC010"} else "warn",
+            "info" if is_little and is_short else "warn",
             f"GOMAXPROCS is {procs:.0f}, but the runtime counts the CPU time of pauses for only "
             f"{cpus_text(cpus)}: the process sees no more. All shares in this report are of "
             f"{cpus_text(cpus)}.",

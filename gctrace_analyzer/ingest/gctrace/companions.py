@@ -56,4 +56,9 @@ def companions_of(
 def counted(tables: Iterable[Iterable[pl.DataFrame]]) -> Counter[str]:
     """Returns how many lines there are of each format."""
     frames = chain.from_iterable(tables)
-    return Counter(chain.from_iterable(frame["format"].cast(pl.String) for frame in frames))
+    names = chain.from_iterable(frame["format"].cast(pl.String) for frame in frames)
+    return Counter(_OTHER_RELEASE.get(name, name) for name in names)
+
+
+_OTHER_RELEASE = {"scvg13": "scvg", "scvg_rel13": "scvg_rel"}
+"""The same formats of Go 1.13, whose lines only lack a number."""

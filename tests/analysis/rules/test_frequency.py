@@ -52,7 +52,7 @@ def test_a_few_busy_moments_of_an_idle_program_are_not_too_frequent() -> None:
     # Where they cost CPU, they are reported however rare the others are.
     costly = replace(facts, summary=replace(facts.summary, gc_cpu_share=0.2))
     (finding,) = matches(frequency.too_frequent, costly)
-    assert finding.evidence.endswith("(median), but not all the time.")
+    assert finding.evidence.endswith("every 50 ms (median).")
 
 
 def test_forced_cycles_are_not_called_too_frequent() -> None:

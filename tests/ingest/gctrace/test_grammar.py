@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 
 import pytest
 from hypothesis import given, settings
@@ -49,7 +50,9 @@ def test_a_cycle_of_every_shape_is_read(name: str) -> None:
 def test_companions_of_every_shape_are_read() -> None:
     companions = {n: LINES[n] for n, shape in SHAPES.items() if shape.table != "cycles"}
     run = read_text("\n".join(companions.values()) + "\n")
-    assert run.analysis.log.runtime_lines == dict.fromkeys(companions, 1)
+    # Go 1.13 has the same two lines without a number.
+    names = [name.replace("scvg13", "scvg").replace("rel13", "rel") for name in companions]
+    assert run.analysis.log.runtime_lines == Counter(names)
     assert len(run.rejected) == 0
 
 
