@@ -138,8 +138,6 @@ _ESCAPES = re.compile(
     rb"\^\[\[[0-9;]{0,20}m|\x1b(?:\[[0-9;?]*[ -/]*[@-~]|\][^\x07\x1b\n]*(?:\x07|\x1b\\)|[@-Z\\^_])"
 )
 
-_BLANKS = re.compile(rb"(?<![ \t])[ \t]++\n")
-
 
 @dataclass(slots=True)
 class SourceFacts:
@@ -473,8 +471,10 @@ def _encoding(head: bytes) -> str:
 
 def _cleaned(data: bytes) -> bytes:
     """Returns the data as UTF-8 without blanks at the ends of lines, and terminal escapes."""
-    if data.find(b" \n", 0, LONG_LINE_BYTES) >= 0:  # All of a large log would take long.
-        data = _BLANKS.sub(b"\n", data)
+    if data.find(b" \n", 0, LONG_LINE_BYTES) >= 0:
+        # An expression would look at each blank, which takes eight times as long.
+        *lines, rest = data.split(b"\n")
+        data = b"\n".join([*(line.rstrip(b" \t") for line in lines), rest])
     # A search for three bytes at once takes ten times as long.
     is_shown = b"^" in data and b"^[[" in data
     if core.is_plain(data) and not is_shown:

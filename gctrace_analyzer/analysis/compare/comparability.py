@@ -152,7 +152,8 @@ def _load_difference(
             f"program allocates {'more' if part > 0 else 'less'} for the same work.",
         )
     elif change.no_verdict_because == MAY_BE_WORK:
-        yield Difference("note", "work", _of_same_work(*sides))
+        lengths_s = (fmean(run.seconds for run in runs) for runs in sides)
+        yield Difference("note", "work", _of_same_work(change, *lengths_s))
     else:
         yield Difference(
             "note",
@@ -162,27 +163,17 @@ def _load_difference(
         )
 
 
-def _of_same_work(before: Sequence[Measured], after: Sequence[Measured]) -> str:
+def _of_same_work(rate: Change, was_s: float, now_s: float) -> str:
     """Returns how time and allocation of a run changed, if each does the same work."""
-    time, allocated = (
-        fmean(now) / fmean(was)
-        for was, now in (
-            ([run.seconds for run in before], [run.seconds for run in after]),
-            ([_allocated(run) for run in before], [_allocated(run) for run in after]),
-        )
+    time = now_s / was_s
+    allocated = time * (1 + (rate.relative or 0.0))
+    less_or_more = (
+        f"{digits(100 * abs(ratio - 1), 2)} % {'less' if ratio < 1 else 'more'}"
+        for ratio in (time, allocated)
     )
-    return (
-        f"If each run does the same work, a run takes {_by(time)} time and allocates "
-        f"{_by(allocated)}."
+    return "If each run does the same work, a run takes {} time and allocates {}.".format(
+        *less_or_more
     )
-
-
-def _allocated(run: Measured) -> float:
-    return run.summary.alloc_total_mib or 0.0
-
-
-def _by(ratio: float) -> str:
-    return f"{100 * abs(ratio - 1):.2g} % {'less' if ratio < 1 else 'more'}"
 
 
 def _procs(side: Sequence[Measured]) -> str:

@@ -214,8 +214,8 @@ def compare(
     }
     load = changes["alloc_mib_per_s"]
     differs = abs(load.relative or 0.0) > OTHER_LOAD
-    is_load = load_is_given and not {*PER_RUN} & {*metrics}
-    if is_load and differs and load.before and load.after is not None:
+    has_totals = not {*PER_RUN}.isdisjoint(metrics)
+    if load_is_given and not has_totals and differs and load.before and load.after is not None:
         times = load.after / load.before
         for name in PROPORTIONAL:
             if (was := changes[name].before) is not None:
@@ -229,11 +229,8 @@ def compare(
         for name, change in changes.items()
     }
     rate = judged["alloc_mib_per_s"]
-    if (
-        not load_is_given
-        and rate.is_other_load
-        and _may_be_work(before, after, paired, metrics)
-    ):
+    may_be_work = paired is None and not has_totals and _lengths_differ(before, after)
+    if not load_is_given and rate.is_other_load and may_be_work:
         judged[rate.metric] = replace(rate, verdict=None, no_verdict_because=MAY_BE_WORK)
     name = "gc_cpu_with_idle_share"
     is_clear = name in judged and judged[name].verdict in ("better", "worse")
@@ -259,16 +256,10 @@ def same_work(*sides: Sequence[Measured]) -> bool:
     return of_lengths > MORE_SPREAD**2 * max(of_totals, RUN_TIME**2)
 
 
-def _may_be_work(
-    before: Sequence[Measured],
-    after: Sequence[Measured],
-    paired: Paired | None,
-    metrics: Sequence[Metric],
-) -> bool:
-    """Returns whether runs of other lengths may do the same work, which their rate hides."""
+def _lengths_differ(before: Sequence[Measured], after: Sequence[Measured]) -> bool:
+    """Returns whether a program that ends by itself may have done the same work in other time."""
     was_s, now_s = (fmean(run.seconds for run in runs) for runs in (before, after))
-    is_open = paired is None and not {*PER_RUN} & {*metrics}
-    return is_open and max(was_s, now_s) > SAME_LENGTH * min(was_s, now_s)
+    return max(was_s, now_s) > SAME_LENGTH * min(was_s, now_s)
 
 
 def late_of(runs: Sequence[Measured]) -> LatePauses:

@@ -145,9 +145,7 @@ def _stripped(
     if lines.is_empty():
         return Stripped(lines, Counter(), 0)
     if not bare and not _match(lines, patterns.RUNTIME).any():
-        # What begins a message need not begin its line.
-        hint = re.sub(r"(?<!\[)\^", r"(?:^|[ \\t])", f"{patterns.HINT}|{_others()}")
-        useful = _match(lines, hint) | _are_long(lines)
+        useful = _match(lines, _behind_prefix()) | _are_long(lines)
         return strip_prefixes(where(lines, useful))
     maybe, payload = _useful(lines, every_line)
     if not bare:
@@ -284,6 +282,13 @@ def _match(lines: pl.DataFrame, pattern: str) -> pl.Series:
     return lines["text"].str.contains(pattern)
 
 
+@cache
+def _behind_prefix() -> str:
+    """Returns the pattern of lines that may matter, also where a prefix comes before a message."""
+    return re.sub(r"(?<!\[)\^", r"(?:^|[ \\t])", f"{patterns.HINT}|{_others()}")
+
+
+@cache
 def _others() -> str:
     """Returns the pattern of lines for all readers except that of gctrace."""
     # Loading them takes longer than reading a short log without such lines.

@@ -208,7 +208,7 @@ def notes(pairs: Sequence[Pair]) -> Iterator[str]:
     sides = sides_of(pairs)
     # Each benchmark is compared by its own runs, whatever the number of logs and processes.
     of_benchmarks = all(pair.benchmarks for pair in pairs)
-    if len(pairs) > 1:
+    if len(pairs) > 1 or of_benchmarks:
         yield from _thrashing(sides)
     for side in sides:
         few = [part for part in side.measured if not part.long_enough and not of_benchmarks]
@@ -295,7 +295,9 @@ def verdict(pairs: Sequence[Pair]) -> str:
         return " ".join(f"{_against(pair)}: {benchmarks.verdict(pair)}" for pair in pairs)
     if (measurement := pairs[0].measurement) is not None:
         return measured.verdict(pairs, measurement)
-    return _verdict(pairs[0]) if len(pairs) == 1 else _best(pairs)
+    if len(pairs) > 1:
+        return _best(pairs)
+    return " ".join([_verdict(pairs[0]), *_thrashing(sides_of(pairs))])
 
 
 def _verdict(pair: Pair) -> str:
@@ -322,7 +324,7 @@ def _verdict(pair: Pair) -> str:
     work = next((f"{one.sentence} " for one in pair.differences if one.what == "work"), "")
     if doubts := " and ".join(words for what, words in _DOUBTS.items() if what in kinds):
         load += f", {'but' if load == 'same load' else 'and'} {doubts}"
-    return " ".join([f"{work}{changes}; {load}.", *_thrashing(sides_of([pair]))])
+    return f"{work}{changes}; {load}."
 
 
 def costs(pair: Pair) -> dict[str, list[str]]:

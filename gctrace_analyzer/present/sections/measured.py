@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 _WORDS = {
     WALL.name: ("ends {} sooner", "ends {} later"),
     CPU.name: ("uses {} less CPU", "uses {} more CPU"),
+    "alloc_mib_per_s": ("allocates {} less", "allocates {} more"),
 }
 _NO_GCTRACE = (
     "No run printed gctrace: the program is not written in Go, it ended before GC ran, or its "
@@ -78,11 +79,8 @@ def _sentence(pair: Pair, measurement: Measurement) -> str:
     rate = pair.changes["alloc_mib_per_s"]
     if measurement.fixed_time_s and rate.verdict in ("better", "worse"):
         more = "less" if (rate.relative or 0.0) < 0 else "more"
-        low, high = map(_number, sorted(map(abs, rate.ends or (0.0, 0.0))))
-        text += (
-            f"; in the same time it allocates {_number(rate.relative or 0.0)} % {more} "
-            f"({low}–{high}), so it probably does {more} work"
-        )
+        much = _how_much(rate, rate.metric)
+        text += f"; in the same time it {much}, so it probably does {more} work"
     runs = [*measurement.counted()]
     disturbed = sum(run.disturbed for run in runs)
     doubt = f"; other work disturbed {disturbed} of {count(len(runs), 'run')}"

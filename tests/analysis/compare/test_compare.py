@@ -473,3 +473,5 @@ def test_shorter_runs_of_a_bound_program_may_do_the_same_work(tmp_path: Path) ->
     assert rate.verdict is None
     shown = " ".join(str(found).split())
     assert "If each run does the same work, a run takes 66 % less time" in shown
+    longer = " ".join(str(gca.compare(*map(str, reversed(paths)))).split())
+    assert "If each run does the same work, a run takes 196 % more time" in longer
