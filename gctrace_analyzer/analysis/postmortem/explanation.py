@@ -106,7 +106,6 @@ def explain_death(
             f"The live heap alone, {heap.live_mib:,.0f} MiB, takes "
             f"{100 * heap.live_mib / ceiling:.0f} % of {ceiling:,.0f} MiB."
         )
-        return Explanation(tuple(reading), (remedies.MORE_MEMORY,), "no")
     if (spite := _in_spite_of(facts, heap, gomemlimit)) is not None:
         reading.append(spite)
     preventable = _preventable(facts, heap, gomemlimit, in_spite=spite is not None)

@@ -65,7 +65,7 @@ FIND_VICTIM = (
 )
 FIND_FILES = "Find out which files the program maps (`pmap -x`, /proc/PID/smaps)."
 _FIND_OUTSIDE = (
-    "Find out what uses the memory outside the heap: {}cgo, mmap (`pmap -x`, smaps)."
+    "Find out what uses the memory outside the heap: goroutine stacks, cgo, mmap (`pmap -x`)."
 )
 FIND_PROBE = (
     "Find out why the check failed: too little CPU, a deadlock, or too short a timeout."
@@ -95,6 +95,9 @@ RAISE_TO_START = (
     "Raise the memory limit of the container, and check the unit that it is given in: Kubernetes "
     "reads `m` as thousandths of a byte."
 )
+_MOSTLY_LIVE = 0.8
+"""Share of the memory. If as much is live, or half and it grows, what is outside hardly matters."""
+
 MORE_ADDRESSES = (
     "Ask for more virtual memory (vmem, h_vmem), or limit resident memory instead (mem, h_rss)."
 )
@@ -174,15 +177,17 @@ def with_sum(
         preventable: whether a memory limit could have prevented the death.
     """
     grew = facts.minute.grew
-    stacks = "" if facts.memory.go_other_mib is not None else "goroutine stacks, "
+    is_full = (heap.live_mib or 0.0) > _MOSTLY_LIVE * (heap.ceiling_mib or 0.0)
+    keeps_most = is_full or (grew and heap.is_mostly_live)
     is_beside = heap.beside_mib > (heap.off_heap_mib or 0.0)
-    find_outside = group_memory.FIND_BESIDE if is_beside else _FIND_OUTSIDE.format(stacks)
+    find_outside = group_memory.FIND_BESIDE if is_beside else _FIND_OUTSIDE
     if preventable == "no":
-        yield find_outside
-        yield (
-            f"Or give the program more memory: {heap.live_mib or 0:,.0f} MiB are live heap, so no "
-            "GOGC or GOMEMLIMIT frees enough."
-        )
+        yield (FIND_GROWTH if grew else MORE_MEMORY) if keeps_most else find_outside
+        if grew or not keeps_most:
+            yield (
+                f"Or give the program more memory: {heap.live_mib or 0:,.0f} MiB are live heap, so "
+                "no GOGC or GOMEMLIMIT frees enough."
+            )
         return
     if in_spite and not heap.is_outside:
         had_more = gomemlimit is not None and heap.go_least_mib > gomemlimit
@@ -191,7 +196,7 @@ def with_sum(
         return
     steps = list(_limits(facts, heap, gomemlimit, in_spite=in_spite))
     helps = any(step.startswith(("Set GOMEMLIMIT", "To buy time")) for step in steps)
-    if heap.is_outside:
+    if heap.is_outside and not keeps_most:
         steps.insert(len(steps) if helps else 0, find_outside)
     yield from steps
     if grew:
@@ -241,11 +246,7 @@ def _limits(
 def _above_limit(facts: Evidence, heap: HeapAtDeath) -> Iterator[str]:
     """Yields what to do if a memory limit was set and made GC run."""
     if not heap.is_mostly_live:
-        yield (
-            group_memory.on_host(facts)
-            if facts.death.scope != "memcg"
-            else _FIND_OUTSIDE.format("")
-        )
+        yield (group_memory.on_host(facts) if facts.death.scope != "memcg" else _FIND_OUTSIDE)
     elif not facts.minute.grew:
         yield MORE_MEMORY
 
@@ -274,9 +275,9 @@ def without_size(facts: Evidence) -> Iterator[str]:
     if facts.death.by_runtime:
         yield from of_runtime(facts.death)
         return
+    yield from (FIND_GROWTH,) if facts.minute.grew else ()
     yield from _buy_time(facts)
     yield from _add_limit(facts.death)
-    yield from (FIND_GROWTH,) if facts.minute.grew else ()
 
 
 def _add_limit(death: Death) -> Iterator[str]:

@@ -12,7 +12,11 @@ import gctrace_analyzer as gca
 from gctrace_analyzer import schema
 from gctrace_analyzer.analysis.postmortem.explanation import Explanation, explain_death
 from gctrace_analyzer.analysis.postmortem.heap_at_death import heap_at_death
-from gctrace_analyzer.analysis.postmortem.remedies import COMPARE_TOTAL, FIND_SENDER
+from gctrace_analyzer.analysis.postmortem.remedies import (
+    COMPARE_TOTAL,
+    FIND_SENDER,
+    MORE_MEMORY,
+)
 from gctrace_analyzer.analysis.settings.known import Known, Settings
 from gctrace_analyzer.testing import read_text
 from tests.conftest import SAMPLES
@@ -681,6 +685,30 @@ def test_a_live_heap_near_the_limit_cannot_be_helped() -> None:
     assert found.advice[0].startswith("Give the program more memory")
     # Without a limit, what was resident is the ceiling.
     assert explained(live_mib=91, limit_mib=None, resident_mib=100.0).preventable == "no"
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        {"resident_mib": 245.0},  # the kernel, with the limit
+        {"resident_mib": 245.0, "limit_mib": None},  # the journal, without it
+        {"resident_mib": None, "gap_s": 0.6},  # the container, without a size
+    ],
+)
+def test_the_first_step_after_a_kill_does_not_depend_on_who_recorded_it(
+    source: dict[str, Any],
+) -> None:
+    sizes = {"live_mib": 225, "heap_end_mib": 225, "next_goal_mib": 453, "gap_s": None}
+    kill = {"limit_mib": 256.0, **sizes, "alloc_mib_per_s": 22.0, "monotonic_s": 1.0} | source
+    grew = explained(**kill | {"live_before_mib": 3}).advice
+    assert grew[0].startswith("Find out why the live heap grows: compare two heap profiles")
+    assert grew[1].startswith("Or give the program more memory")
+    unsized = explained(
+        **kill | {"live_before_mib": 3, "resident_mib": None, "limit_mib": None}
+    )
+    assert unsized.advice[0] == grew[0]
+    still = explained(**kill | {"live_before_mib": 224}).advice
+    assert [text[:60] for text in still] == [MORE_MEMORY[:60]]
 
 
 @pytest.mark.parametrize(
