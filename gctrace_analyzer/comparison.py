@@ -23,7 +23,7 @@ from gctrace_analyzer.present import json, markdown, text
 from gctrace_analyzer.present.sections import comparison as sections
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     import pandas as pd
 
@@ -214,11 +214,19 @@ class Comparison(Suggesting):
 
 def _checked(parsed: Condition, changes: Mapping[str, Change], pair: Pair, label: str) -> Check:
     of_any = isinstance(parsed, VerdictCondition) and parsed.figure is None
-    if of_any and changes is not pair.changes:
-        changes = {name: changes[name] for name in DECIDING}
+    if of_any:
+        deciding = DECIDING if changes is not pair.changes else _deciding(pair)
+        changes = {name: changes[name] for name in deciding if name in changes}
     values = {name: change.after for name, change in changes.items()}
     check = parsed.check(Facts(values, pair.after.findings, changes))
     return replace(check, text=f"{label}{check.text}")
+
+
+def _deciding(pair: Pair) -> Iterator[str]:
+    """Yields the metrics that the verdict is about: what a program costs, and what was measured."""
+    yield from sections.COSTS
+    if pair.measurement is not None:
+        yield from (metric.name for metric in pair.measurement.metrics)
 
 
 def side_of(label: str, runs: Sequence[Run], *, may_be_empty: bool = False) -> Side:

@@ -436,7 +436,7 @@ class Run(Suggesting):
 
         >>> from gctrace_analyzer import read
         >>> print(read("samples/steady-go1.26.log").check("gc_per_s>1")[0])
-        gc_per_s>1: gc_per_s is 16.4524
+        gc_per_s>1: gc_per_s is 16.45
         """
         from gctrace_analyzer.analysis.checks import Facts, condition
 

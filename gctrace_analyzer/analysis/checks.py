@@ -69,13 +69,16 @@ class Check:
     """A condition and whether it is met (`held`; None if unknown), with the reason.
 
     A condition that is met is a failure: it describes what must not happen. `is_noise` is True
-    if a change exceeds its limit but is not statistically significant.
+    if a change exceeds its limit but is not statistically significant. `parts` are the results of
+    the processes of a fleet, and `of` is the name of such a process.
     """
 
     text: str
     held: bool | None
     reason: str
     is_noise: bool = False
+    of: str = ""
+    parts: tuple[Check, ...] = ()
 
     def __str__(self) -> str:
         return f"{self.text}: {self.reason}"
@@ -99,7 +102,7 @@ class FigureCondition:
         if value is None:
             return Check(self.text, None, f"{self.figure} is unknown for this log")
         held = bool(_OPERATORS[self.comparison](value, self.limit))
-        return Check(self.text, held, f"{self.figure} is {value:.6g}")
+        return Check(self.text, held, f"{self.figure} is {_written(self.figure, value)}")
 
 
 @frozen
@@ -126,7 +129,7 @@ class ChangeCondition:
         before, delta = change.before, change.delta
         if before is None or delta is None:
             return Check(self.text, None, f"{self.figure} is unknown for these logs")
-        reason = f"{self.figure} is {change.after:.4g} after {before:.4g}"
+        reason = _before_and_after(change)
         if change.delta_low is None or change.delta_high is None:
             why = change.no_verdict_because or "there is no interval"
             return Check(self.text, None, f"{reason}: {why}")
@@ -176,9 +179,11 @@ class FindingCondition:
         if not matching:
             return Check(self.text, held=False, reason="no such finding")
         names = dict.fromkeys(
-            f"{finding.id} {finding.name} ({finding.severity})" for finding in matching
+            f"{finding.id} {finding.name}" + f" ({finding.severity})" * bool(finding.evidence)
+            for finding in matching
         )
-        return Check(self.text, held=True, reason=f"{', '.join(names)}: {matching[0].evidence}")
+        parts = filter(None, (", ".join(names), matching[0].evidence))
+        return Check(self.text, held=True, reason=": ".join(parts))
 
 
 @frozen
@@ -197,12 +202,12 @@ class VerdictCondition:
         changes = facts.changes or {}
         candidates = [changes.get(self.figure, Change(self.figure))] if self.figure else []
         matching = [
-            change.metric
+            f"{_before_and_after(change)}, {_change_text(change.relative or 0.0, relative=True)}"
             for change in candidates or changes.values()
             if change.verdict == self.verdict
         ]
         if matching:
-            return Check(self.text, held=True, reason=", ".join(matching))
+            return Check(self.text, held=True, reason="; ".join(matching))
         if candidates and candidates[0].verdict is None:
             why = candidates[0].no_verdict_because or "unknown for these logs"
             return Check(self.text, None, f"{self.figure} has no verdict: {why}")
@@ -244,8 +249,11 @@ def condition(text: str, figures: Sequence[str], *, changes: bool = False) -> Co
     match = _FIGURE.fullmatch(text)
     if match is None:
         example = "a condition such as gc_cpu_share>10%, stw_p99_ms>2 or finding:bad"
-        meant = f"finding:{rule.name}" if (rule := find_rule(text)) else None
-        raise _bad_condition(text, example + " or gc_cpu_share>+10%" * changes, meant)
+        meant = f"finding:{rule.name}" if (rule := find_rule(text)) else _of_benchmarks(text)
+        of_two = " or gc_cpu_share>+10%; of benchmarks, bytes_per_op>+5%"
+        raise _bad_condition(
+            text, example + of_two * changes, meant if rule or changes else None
+        )
     figure, comparison, sign, number, unit = match.groups()
     _require_known(figure, figures)
     is_change = changes and bool(sign)
@@ -294,6 +302,15 @@ def _bad_condition(text: str, expected: str, suggestion: str | None = None) -> B
     return BadSettingError("condition", text, expected, suggestion)
 
 
+def _of_benchmarks(text: str) -> str | None:
+    """Returns a condition that names its figure as benchmarks do, such as `B/op>+5%`."""
+    named = re.fullmatch(r"\s*+(B|allocs|ns|sec|time)/op(.*)", text)
+    if named is None:
+        return None
+    words = {"B": "bytes_per_op", "allocs": "allocs_per_op"}
+    return f"{words.get(named[1], 'ns_per_op')}{named[2]}"
+
+
 def _require_known(figure: str, figures: Sequence[str]) -> None:
     if figure in figures:
         return
@@ -305,6 +322,18 @@ def _require_known(figure: str, figures: Sequence[str]) -> None:
     near = nearest(figure, figures) or (best if hits[best] else None)
     expected = f"a figure of the summary: {list_of(figures, near or figure)}"
     raise _bad_condition(figure, expected, near)
+
+
+def _before_and_after(change: Change) -> str:
+    after, before = (_written(change.metric, end) for end in (change.after, change.before))
+    return f"{change.metric} is {after} after {before}"
+
+
+def _written(figure: str, value: float | None) -> str:
+    """Returns a value in the unit that the figure's name ends with; a share in per cent."""
+    if value is None:
+        return "unknown"
+    return f"{100 * value:.4g} %" if _is_share(figure) else f"{value:.4g}"
 
 
 def _change_text(value: float, *, relative: bool) -> str:

@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from functools import partial
+from itertools import zip_longest
 from typing import TYPE_CHECKING
 
 import polars as pl
 
 from gctrace_analyzer.analysis.checks import Check, Condition, Facts, condition
-from gctrace_analyzer.analysis.fleet.answers import Answers, after_all, answers
+from gctrace_analyzer.analysis.fleet.answers import Answers, after_all, answers, worst_first
 from gctrace_analyzer.analysis.fleet.service_names import with_names
-from gctrace_analyzer.analysis.rules.finding import Finding
+from gctrace_analyzer.analysis.fleet.states import with_state
+from gctrace_analyzer.analysis.rules.finding import Finding, Severity
 from gctrace_analyzer.analysis.rules.registry import RULES
 from gctrace_analyzer.analysis.summary import FIGURES
+from gctrace_analyzer.analysis.thresholds import DEFAULT
 from gctrace_analyzer.present import text
+from gctrace_analyzer.present.fleet_tables import name_of
 from gctrace_analyzer.present.format import count
 from gctrace_analyzer.present.html import document_page
 from gctrace_analyzer.present.sections import fleet
@@ -46,25 +50,39 @@ class FleetAnswers(Answers):
 
 def check_fleet(rows: pl.DataFrame, *conditions: str) -> list[Check]:
     """Checks conditions as `Run.check` does; one is true if it is true for any process."""
-    processes = with_names(rows.filter(pl.col("process").is_not_null())).to_dicts()
+    known = with_state(with_names(rows.filter(pl.col("process").is_not_null())), DEFAULT)
+    processes = worst_first(known).to_dicts()
     return [_checked(condition(text, FIGURES), text, processes) for text in conditions]
 
 
 def _checked(wanted: Condition, text: str, rows: Sequence[Row]) -> Check:
-    results = [(row, wanted.check(Facts(row, partial(_findings, row)))) for row in rows]
-    true = [f"{row['name']}: {check.reason}" for row, check in results if check.held]
+    parts = tuple(
+        replace(wanted.check(Facts(row, partial(_findings, row))), of=name_of(row))
+        for row in rows
+    )
+    true = [f"{check.of}: {check.reason}" for check in parts if check.held]
     if true:
-        of = f"{len(true):,} of {count(len(results), 'process', 'processes')}"
-        return Check(text, held=True, reason=f"{of}, such as {true[0]}")
-    held = False if any(check.held is False for _, check in results) else None
-    return Check(text, held, "unknown for all processes" if held is None else "true of none")
+        of = f"{len(true):,} of {count(len(parts), 'process', 'processes')}"
+        first = f"{of}, {'such as ' if len(true) > 1 else ''}{true[0]}"
+        return Check(text, held=True, reason=first, parts=parts)
+    held = False if any(check.held is False for check in parts) else None
+    reason = "unknown for all processes" if held is None else "true of none"
+    return Check(text, held, reason, parts=parts)
 
 
 def _findings(row: Row) -> list[Finding]:
-    """Returns the findings of a process; its row has the severity of only the worst one."""
-    worst, verdict = row["severity"], str(row["headline"] or "")
-    ids = row["findings"] or ()
-    return [Finding(rule, RULES[rule].name, worst, verdict, "", "") for rule in ids]
+    """Returns the findings of a process, the first with the severity and verdict of its report.
+
+    A row has no severity of the others: they count where they are asked for by name.
+    """
+    severities: list[Severity] = [row["severity"]]
+    verdicts = [str(row["headline"] or "")]
+    found = zip_longest(row["findings"] or (), severities, verdicts)
+    return [
+        Finding(id_, RULES[id_].name, how or "info", why or "", "", "")
+        for id_, how, why in found
+        if id_
+    ]
 
 
 def fleet_answers(

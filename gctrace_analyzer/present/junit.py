@@ -14,17 +14,24 @@ if TYPE_CHECKING:
 
 
 def dumps(checks: Sequence[Check]) -> bytes:
-    """Returns the checks as JUnit XML; a check with an unknown result becomes an error."""
+    """Returns the checks as JUnit XML; a check with an unknown result becomes an error.
+
+    A check of a fleet becomes a test case for each process.
+    """
+    cases = [part for check in checks for part in check.parts or (check,)]
     suite = ElementTree.Element(
         "testsuite",
         name="gctrace-analyze",
-        tests=str(len(checks)),
+        tests=str(len(cases)),
         failures=str(sum(check.held is True for check in checks)),
         errors=str(sum(check.held is None for check in checks)),
     )
-    for check in checks:
+    for check in cases:
         case = ElementTree.SubElement(
-            suite, "testcase", classname="gctrace-analyze", name=printable(check.text)
+            suite,
+            "testcase",
+            classname=printable(check.of) or "gctrace-analyze",
+            name=printable(check.text),
         )
         if check.held is not False:
             kind = "failure" if check.held else "error"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from typing import Any
 
@@ -116,6 +117,12 @@ def checked(text: str, row: dict[str, Any]) -> Check:
 ROW = {"before": 2.0, "after": 3.0, "delta": 1.0, "delta_low": 0.5, "delta_high": 1.5, "verdict": "worse"}  # fmt: skip
 
 
+def test_a_figure_of_benchmarks_may_be_meant_by_its_unit() -> None:
+    for text, meant in (("B/op>+5%", "bytes_per_op>+5%"), ("time/op>+5%", "ns_per_op>+5%")):
+        with pytest.raises(BadSettingError, match=f"Did you mean {re.escape(meant)}"):
+            condition(text, FIGURES, changes=True)
+
+
 def test_a_significant_change_beyond_the_limit_is_a_failure() -> None:
     assert checked("gc_per_s>+10%", ROW).held
     assert checked("gc_per_s>+0.5", ROW).held
@@ -152,7 +159,7 @@ def test_a_figure_and_a_finding_of_a_run_are_checked() -> None:
         "gc_cpu_share>1%", "finding:bad", "finding:limit-thrash", "finding:GC044"
     )
     assert figure.held
-    assert figure.reason.startswith("gc_cpu_share is 0.")
+    assert figure.reason.startswith("gc_cpu_share is 55.72 %")
     assert bad.held
     assert named.held
     assert "GC016 limit-thrash (bad)" in named.reason
@@ -174,8 +181,8 @@ def test_a_figure_and_a_finding_of_a_run_are_checked() -> None:
         ("gc_per_s>+1%", {"verdict": None, "no_verdict_because": BY_LOAD}, None, f"gc_per_s is 3 after 2, +50 %: {BY_LOAD}"),
         ("gc_per_s>+1%", {"verdict": None, "no_verdict_because": IS_LOAD}, True, "gc_per_s is 3 after 2, +50 % (+25 % to +75 %)"),
         ("gc_per_s>+1%", {"delta": None}, None, "gc_per_s is unknown for these logs"),
-        ("gc_per_s:worse", {}, True, "gc_per_s"),
-        ("verdict:worse", {}, True, "gc_per_s"),
+        ("gc_per_s:worse", {}, True, "gc_per_s is 3 after 2, +50 %"),
+        ("verdict:worse", {}, True, "gc_per_s is 3 after 2, +50 %"),
         ("gc_per_s:better", {}, False, "nothing is better"),
         ("verdict:better", {"delta_low": None, "verdict": None}, False, "nothing is better"),
         ("gc_per_s:worse", {"delta_low": None, "verdict": None}, None, "gc_per_s has no verdict: unknown for these logs"),

@@ -195,9 +195,9 @@ def test_the_library_fails_on_the_same_conditions_as_the_command() -> None:
     run = gca.read(THRASH)
     assert not held(run.check("gc_cpu_share>90%"))
     (reason,) = held(run.check("gc_cpu_share>10%", "gc_cpu_share>90%"))
-    assert reason.startswith("gc_cpu_share>10%: gc_cpu_share is 0.5")
+    assert reason.startswith("gc_cpu_share>10%: gc_cpu_share is 55.72 %")
     (reason,) = held(gca.compare(STEADY, THRASH).check("gc_cpu_share>+10%"))
-    assert "gc_cpu_share is 0.5" in reason
+    assert "gc_cpu_share is 55.72 % after " in reason
 
 
 SCRIPT = """

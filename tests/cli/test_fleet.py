@@ -126,7 +126,7 @@ def test_a_damaged_file_and_each_reason_are_in_the_summary(
 @pytest.mark.parametrize(
     ("wanted", "code", "said"),
     [
-        ("gc_per_s>1", 1, "gc_per_s>1: 1 of 1 process, such as steady-go1.26"),
+        ("gc_per_s>1", 1, "gc_per_s>1: 1 of 1 process, steady-go1.26"),
         ("gc_per_s>1000", 0, ""),
         ("finding:GC016", 0, ""),
         ("finding:info", 1, "finding:info: 1 of 1 process"),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 from typing import TYPE_CHECKING, Any
+from xml.etree import ElementTree
 
 import polars as pl
 import pytest
@@ -12,7 +13,8 @@ import pytest
 import gctrace_analyzer as gca
 from gctrace_analyzer import schema
 from gctrace_analyzer.analysis.fleet.answers import answers
-from gctrace_analyzer.present import markdown
+from gctrace_analyzer.fleets.fleet_answers import check_fleet
+from gctrace_analyzer.present import junit, markdown
 from gctrace_analyzer.present.format import as_wide_as
 from gctrace_analyzer.present.html import fleet_page
 from gctrace_analyzer.present.json import of_fleet
@@ -116,6 +118,37 @@ def test_a_problem_says_how_many_processes_of_how_many_have_it() -> None:
         text = " ".join(str(summary).split())
     assert "1 of 6" in text
     assert "Start with api: GOMEMLIMIT=27MiB or more, only in api-odd." in text
+
+
+def test_a_growing_live_heap_is_not_a_process_that_needs_no_change() -> None:
+    calm = {"severity": "info", "saved_cores": 0.0}
+    grown = {"findings": ["GC021"], "live_heap_p50_mib": 29.0, "live_heap_max_mib": 225.0}
+    rows = fleet_of(replica(0, **calm), replica(1, **calm | grown))
+    summary = gca.fleet_answers(rows)
+    assert (summary.totals.growing, summary.totals.unchanged) == (1, 1)
+    assert "api-1.log, live heap up to 225 MiB (median 29.0 MiB)" in str(summary)
+
+
+def test_a_condition_has_a_test_case_for_each_process_the_worst_first() -> None:
+    bad = {"severity": "bad", "headline": "GC is too frequent."}
+    thrash = {"findings": ["GC016", "GC042"], "thrash_s": 3.0, "thrashes_at_end": True}
+    rows = fleet_of(
+        replica(0, severity="info", findings=["GC021"], headline="The live heap grew."),
+        replica(1, **bad, findings=["GC002"]),
+        replica(2, **bad | thrash),
+    )
+    severe, short, share = check_fleet(rows, "finding:bad", "finding:GC042", "gc_cpu_share>5%")
+    named = "2 of 3 processes, such as api-2.log: GC016 limit-thrash (bad): GC is too frequent."
+    assert severe.reason == named
+    assert short.reason == "1 of 3 processes, api-2.log: GC042 short-log"
+    assert [part.reason for part in share.parts] == ["gc_cpu_share is 12.5 %"] * 3
+    cases = list(ElementTree.fromstring(junit.dumps([severe, share])).iter("testcase"))
+    assert [case.get("classname") for case in cases] == 2 * [
+        "api-2.log",
+        "api-1.log",
+        "api-0.log",
+    ]
+    assert [len(case) for case in cases] == [1, 1, 0, 1, 1, 1]
 
 
 def test_savings_of_services_are_added_with_their_intervals() -> None:

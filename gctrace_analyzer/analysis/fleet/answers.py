@@ -23,7 +23,7 @@ from gctrace_analyzer.analysis.fleet.changes import (
     history,
 )
 from gctrace_analyzer.analysis.fleet.service_names import with_names
-from gctrace_analyzer.analysis.fleet.service_problems import problems, rank, to_do
+from gctrace_analyzer.analysis.fleet.service_problems import growing, problems, rank, to_do
 from gctrace_analyzer.analysis.fleet.services import STREAM, services
 from gctrace_analyzer.analysis.fleet.states import with_state
 from gctrace_analyzer.analysis.thresholds import DEFAULT, Thresholds
@@ -54,7 +54,8 @@ class FleetTotals(Plain):
     """Counts and sums over the whole fleet; None if no file has the figure.
 
     `files` is 0 if a server gave the rows. `unmeasured` processes do not show their GC CPU.
-    `to_fix` processes have a problem; `unchanged` ones have none, and need no other setting.
+    `to_fix` processes have a problem; `growing` ones have none, but a live heap that grew;
+    `unchanged` ones have neither, and need no other setting.
     `gc_cores` are the cores spent on GC, without idle marking. `saved_*` is what applying the
     recommendations saves, with 80 % intervals. For these intervals, the prediction errors of a
     service's replicas are assumed to be equal, and those of different services independent.
@@ -74,6 +75,7 @@ class FleetTotals(Plain):
     thrashing: int
     advised: int
     to_fix: int
+    growing: int
     unchanged: int
     gc_cores: float | None
     gc_with_idle_cores: float | None
@@ -241,7 +243,10 @@ def _totals(
         thrashing=int(thrash["state"].eq("thrashes").sum()),
         advised=int(services["advised"].sum()),
         to_fix=len(looked_at.filter(rank().is_not_null(), pl.col("process").is_not_null())),
-        unchanged=len(known.filter(rank().is_null(), ~pl.col("advice_changes"), has_advice)),
+        growing=len(known.filter(growing())),
+        unchanged=len(
+            known.filter(rank().is_null(), ~growing(), ~pl.col("advice_changes"), has_advice)
+        ),
         **sums,  # type: ignore[arg-type]  # the four that may be None
         **_interval(services, "saved_cores"),
         **_interval(services, "saved_heap_mib"),
@@ -275,19 +280,20 @@ def _interval(services: pl.DataFrame, name: str) -> dict[str, float]:
     }
 
 
+def worst_first(processes: pl.DataFrame) -> pl.DataFrame:
+    """Returns the processes in the order in which to look at them."""
+    order = (rank(), "probable_cores", "file")
+    return processes.sort(order, descending=[False, True, False], nulls_last=True)
+
+
 def _processes(last: pl.DataFrame) -> pl.DataFrame:
-    return last.sort(
-        rank(),
-        "probable_cores",
-        "file",
-        descending=[False, True, False],
-        nulls_last=True,
-    ).select(
+    return worst_first(last).select(
         *_WHO,
         "state",
         "gc_cores",
         "gc_cpu_share",
         "live_heap_p50_mib",
+        "live_heap_max_mib",
         "stw_p99_ms",
         "stw_max_ms",
         "gc_per_s",
@@ -297,6 +303,7 @@ def _processes(last: pl.DataFrame) -> pl.DataFrame:
         "parts",
         "named",
         "by_folder",
+        growing=growing(),
     )
 
 

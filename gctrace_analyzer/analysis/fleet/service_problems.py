@@ -87,6 +87,11 @@ def rank() -> pl.Expr:
     return pl.coalesce(pl.when(holds).then(at) for at, holds in enumerate(conditions))
 
 
+def growing() -> pl.Expr:
+    """Returns whether a process without a problem has a live heap that grew over its log."""
+    return rank().is_null() & pl.col("findings").list.contains(_GROWS).fill_null(value=False)
+
+
 def to_do() -> pl.Expr:
     """Returns the setting in short form, or else the first words of the report's advice."""
     needed = pl.col("needed_limit_mib").max().over("service")

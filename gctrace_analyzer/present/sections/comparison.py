@@ -273,7 +273,7 @@ def circumstances(pair: Pair) -> Iterator[Sentence]:
         yield Sentence("Changed", ", ".join(changed), "bold")
 
 
-_COSTS = {
+COSTS = {
     "alloc_mib_per_run": ("", "less allocated per run", "more allocated per run"),
     "cycles_per_run": ("", "fewer cycles per run", "more cycles per run"),
     "gc_cpu_share": ("GC CPU", "less GC CPU", "more GC CPU"),
@@ -337,7 +337,7 @@ def costs(pair: Pair) -> dict[str, list[str]]:
         words[pair.changes[decider].verdict or "~"].append(decider)
         return words
     other_procs = any(difference.what == "procs" for difference in pair.differences)
-    for name, (noun, less, more) in _COSTS.items():
+    for name, (noun, less, more) in COSTS.items():
         if (change := pair.changes.get(name)) is None:
             continue
         part = change.relative
@@ -370,7 +370,7 @@ def _with_idle(part: float, idle: float | None) -> str:
 
 
 _TIMES = {"alloc_mib_per_s": "allocation per second", "stw_p99_ms": "p99 pauses"}
-"""Words for multiplied figures that have no noun in `_COSTS`."""
+"""Words for multiplied figures that have no noun in `COSTS`."""
 
 _DOUBTS = {
     "procs": "GOMAXPROCS differs",

@@ -20,7 +20,7 @@ from gctrace_analyzer.present.document import (
     Title,
 )
 from gctrace_analyzer.present.fleet_tables import cores, rankings, size_unit
-from gctrace_analyzer.present.format import count, in_words, printable, share
+from gctrace_analyzer.present.format import count, in_words, mib, printable, share
 from gctrace_analyzer.present.sections.headline import WORDS
 
 if TYPE_CHECKING:
@@ -165,6 +165,14 @@ def state(answers: Answers) -> list[tuple[str, str, str]]:
         figures.append(("GC CPU", f"{cores(t.gc_cores)} cores", of + with_idle))
     near = len(answers.thrash) - t.thrashing
     figures.append(("Thrashing", f"{t.thrashing:,} now", f"{near:,} earlier or nearly"))
+    if t.growing:
+        heaps = answers.processes.filter("growing").sort("live_heap_max_mib", descending=True)
+        name, least, most = heaps.select("name", "live_heap_p50_mib", "live_heap_max_mib").row(
+            0
+        )
+        which = "" if t.growing == 1 else "the largest: "
+        grown = f"{which}{printable(name)}, live heap up to {mib(most)} (median {mib(least)})"
+        figures.append(("Growing", count(t.growing, "process", "processes"), grown))
     if t.advised:
         ends = (t.saved_cores_low, t.saved_cores_high)
         others = bool(t.thrashing) and not answers.thrash["advice_changes"].any()
@@ -184,7 +192,7 @@ def state(answers: Answers) -> list[tuple[str, str, str]]:
 def _without_settings(answers: Answers) -> tuple[str, str, str]:
     """Returns what to do for processes without another recommended setting."""
     t = answers.totals
-    unknown = t.processes - t.to_fix - t.unchanged
+    unknown = t.processes - t.to_fix - t.growing - t.unchanged
     parts = [
         *(["to fix first"] if t.to_fix else []),
         *(
