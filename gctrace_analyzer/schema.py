@@ -763,7 +763,7 @@ SUMMARY = (
     Column("stw_total_ms", "Float64", "ms", "all pauses, corrected for truncation", _SUMMARY),
     Column("stw_share", "Float64", "0–1", "share of time in which the world was stopped", _SUMMARY),
     Column("stw_p50_ms", "Float64", "ms", "median pause, two per cycle", _SUMMARY),
-    Column("stw_p99_ms", "Float64", "ms", "99th percentile of the pauses", _SUMMARY),
+    Column("stw_p99_ms", "Float64", "ms", "99th percentile of the pauses: 1 of 100 is longer", _SUMMARY),
     Column("stw_max_ms", "Float64", "ms", "longest pause; of gctrace as its line prints it", _SUMMARY),
     Column("alloc_total_mib", "Float64", "MiB", "total allocation", _SUMMARY),
     Column("alloc_mib_per_s", "Float64", "MiB/s", "allocation rate", _SUMMARY),

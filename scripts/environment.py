@@ -43,7 +43,7 @@ def ensure(extra: str = "", *, core: bool = False) -> None:
     # An installation without the core removes an older one.
     if is_installed and (not core or has_core()):
         return
-    say(f"creating the environment in {HOME.relative_to(ROOT)} (once) …")
+    say(f"creating the environment in {HOME.relative_to(ROOT)} (once; a minute or two) …")
     if not PYTHON.exists():
         try:
             venv.create(HOME, with_pip=True, clear=HOME.exists())
@@ -74,7 +74,9 @@ def _install(target: str, *, core: bool) -> None:
     quick = ("--no-compile", "--disable-pip-version-check")
     pip = (PYTHON, "-m", "pip", "install", "--quiet", *quick)
     # uv takes half of pip's time; pip also knows the indexes that are set for it alone.
-    uv = (BIN / "uv", "pip", "install", "--quiet", "--python", PYTHON, "-e", target)
+    # On a terminal, uv shows what it downloads and builds.
+    quiet = () if sys.stderr.isatty() else ("--quiet",)
+    uv = (BIN / "uv", "pip", "install", *quiet, "--python", PYTHON, "-e", target)
     if all(
         not subprocess.run(
             [str(word) for word in words], check=False, env=environment

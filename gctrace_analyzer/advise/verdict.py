@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 import re
 from dataclasses import replace
+from pathlib import PurePath
 from typing import TYPE_CHECKING
 
 import polars as pl
@@ -212,9 +213,17 @@ def _beside_pauses(root: Finding, analysis: Analysis, advice: Advice) -> Iterato
 
 
 def _of_several(root: Finding, analysis: Analysis) -> str:
-    """Returns which of several processes has the problem; the others may have none."""
-    several = len(analysis.tables["processes"]) > 1
-    return f"Process {root.process}: " if several and root.process is not None else ""
+    """Returns which of several processes has the problem; the others may have none.
+
+    A process that has its file for itself is called by the name of the file.
+    """
+    several = analysis.tables["processes"]
+    if len(several) <= 1 or root.process is None:
+        return ""
+    sources = several["source"].to_list()
+    source = several.row(by_predicate=pl.col("process") == root.process, named=True)["source"]
+    is_alone = source and sources.count(source) == 1
+    return f"{PurePath(source).name}: " if is_alone else f"Process {root.process}: "
 
 
 def root_causes(findings: tuple[Finding, ...]) -> dict[str, str]:

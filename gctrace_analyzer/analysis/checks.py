@@ -325,14 +325,13 @@ def _require_known(figure: str, figures: Sequence[str]) -> None:
 
 
 def _before_and_after(change: Change) -> str:
-    after, before = (_written(change.metric, end) for end in (change.after, change.before))
+    ends = (change.after, change.before)
+    after, before = (_written(change.metric, end or 0.0) for end in ends)
     return f"{change.metric} is {after} after {before}"
 
 
-def _written(figure: str, value: float | None) -> str:
+def _written(figure: str, value: float) -> str:
     """Returns a value in the unit that the figure's name ends with; a share in per cent."""
-    if value is None:
-        return "unknown"
     return f"{100 * value:.4g} %" if _is_share(figure) else f"{value:.4g}"
 
 

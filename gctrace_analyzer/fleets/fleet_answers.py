@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
 from functools import partial
-from itertools import zip_longest
 from typing import TYPE_CHECKING
 
 import polars as pl
@@ -14,7 +13,7 @@ from gctrace_analyzer.analysis.checks import Check, Condition, Facts, condition
 from gctrace_analyzer.analysis.fleet.answers import Answers, after_all, answers, worst_first
 from gctrace_analyzer.analysis.fleet.service_names import with_names
 from gctrace_analyzer.analysis.fleet.states import with_state
-from gctrace_analyzer.analysis.rules.finding import Finding, Severity
+from gctrace_analyzer.analysis.rules.finding import Finding
 from gctrace_analyzer.analysis.rules.registry import RULES
 from gctrace_analyzer.analysis.summary import FIGURES
 from gctrace_analyzer.analysis.thresholds import DEFAULT
@@ -75,14 +74,10 @@ def _findings(row: Row) -> list[Finding]:
 
     A row has no severity of the others: they count where they are asked for by name.
     """
-    severities: list[Severity] = [row["severity"]]
-    verdicts = [str(row["headline"] or "")]
-    found = zip_longest(row["findings"] or (), severities, verdicts)
-    return [
-        Finding(id_, RULES[id_].name, how or "info", why or "", "", "")
-        for id_, how, why in found
-        if id_
-    ]
+    known = [Finding(id_, RULES[id_].name, "info", "", "", "") for id_ in row["findings"] or ()]
+    why = str(row["headline"] or "")
+    first = [replace(finding, severity=row["severity"], evidence=why) for finding in known[:1]]
+    return first + known[1:]
 
 
 def fleet_answers(

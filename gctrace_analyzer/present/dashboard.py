@@ -266,8 +266,8 @@ def interval_line(row: Row) -> str:
     cells = (
         (which + at, 8),
         (f"{row['cycles']:,} cycles", 10),
-        (f"CPU {format.share(row['gc_cpu_share'])}", 11),
-        (f"assist {format.share(row['assist_share_of_gc_cpu'])}", 14),
+        (f"GC CPU {format.share(row['gc_cpu_share'])}", 14),
+        (f"assist {format.share(row['assist_share_of_gc_cpu'])}", 13),
         (f"max {format.milliseconds(row['stw_max_ms'])}", 12),
         (f"live {format.mib(row['heap_live_mib'])}", 13),
     )

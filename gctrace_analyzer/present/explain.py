@@ -94,7 +94,8 @@ def explain_name(text: str) -> Document | None:
         return _finding(rule)
     for figure in schema.SUMMARY:
         if figure.name == text.lower():
-            return [Heading(figure.name), Paragraphs([figure.described], indent=2)]
+            unit = f" ({figure.unit})" if figure.unit else ""
+            return [Heading(figure.name), Paragraphs([figure.meaning + unit], indent=2)]
     return None
 
 
@@ -257,6 +258,12 @@ def _numbers(match: re.Match[str]) -> dict[str, float]:
 def _unusual(number: Mapping[str, float]) -> Iterator[str]:
     """Yields what a cycle costs the program, if more than usual."""
     t = DEFAULT
+    if _frees_little(number):
+        live, goal = number["heap_live_mib"], number["heap_goal_mib"]
+        yield (
+            f"The cycle freed little: {live:.0f} MiB are live at a goal of {goal:.0f}. The live "
+            "heap grows, or a memory limit leaves it no room."
+        )
     if (longest := max(number[name] for name in _PAUSES)) >= t.stw_warn_ms:
         # The line does not show how much of it was spent waiting for goroutines to stop.
         yield f"Long pause: {longest:g} ms, with the wait until all goroutines had stopped."
@@ -266,10 +273,17 @@ def _unusual(number: Mapping[str, float]) -> Iterator[str]:
         yield f"Mark assists were {share(part)} of its GC CPU: they slow goroutines that allocate."
     if (percent := number.get("gc_cpu_since_start_pct", 0.0)) >= 100 * t.gc_cpu_warn:
         yield f"GC has taken {percent:.0f} % of the CPU since the program started."
-    live, goal = number["heap_live_mib"], number.get("heap_goal_mib", NO_GOAL_MIB)
-    if live >= goal > HEAP_MINIMUM_MIB:
-        why = "the heap grows, or a memory limit leaves it no room"
-        yield f"{live:.0f} MiB are live at a goal of {goal:.0f}: {why}."
+
+
+_LITTLE = 0.1
+"""Share of the heap goal. If a cycle leaves less of it free, the next one follows soon."""
+
+
+def _frees_little(number: Mapping[str, float]) -> bool:
+    """Returns whether most of the heap was live, after the start-up, in which heaps grow."""
+    goal = number.get("heap_goal_mib", NO_GOAL_MIB)
+    is_usual = number["start_s"] < DEFAULT.warm_up_s or goal in (HEAP_MINIMUM_MIB, NO_GOAL_MIB)
+    return not is_usual and number["heap_live_mib"] > (1 - _LITTLE) * goal
 
 
 _MARKING = ("assist", "background", "idle")
@@ -341,6 +355,8 @@ def _heap(number: dict[str, float]) -> Iterator[tuple[str, str]]:
     goal = number.get("heap_goal_mib")
     if goal and goal < NO_GOAL_MIB and end > goal:
         yield "Overshoot", f"the heap ended {end - goal:.0f} MiB above its goal"
+    if _frees_little(number):
+        return  # GOGC=100 without a limit would have left more.
     roots = number.get("stacks_mib", 0) + number.get("globals_mib", 0)
     next_goal = max(goal_mib(live, roots, gogc=100), HEAP_MINIMUM_MIB)
     yield "Next goal", f"{next_goal:.0f} MiB at GOGC=100 without a memory limit"

@@ -420,7 +420,7 @@ def test_the_advice_is_for_the_process_that_the_verdict_is_about() -> None:
     assert report.verdict is not None
     assert both.processes["cycles"].to_list() == [67, 81]
     assert report.verdict.process == 0
-    assert report.verdict.sentence.startswith("Process 0: GOMEMLIMIT is too low")
+    assert report.verdict.sentence.startswith("thrash-go1.19.log: GOMEMLIMIT is too low")
     assert report.verdict.action == alone.action
     assert "largest live heap without bursts, 118 MiB" in report.verdict.action
 
