@@ -220,6 +220,9 @@ def _name_ends(rows: list[Row]) -> None:
     ids = {row["name"]: row["container_id"] for row in rows if not row["pod"]}
     stops = {row["name"]: row["stopped_by"] for row in rows if row["event"] == "stop"}
     for row in rows:
+        ends = (other for other in rows if row["event"] == "oom" and _is_end_of(row, other))
+        if (end := next(ends, None)) and row["exit_code"] is None:
+            row["exit_code"] = end["exit_code"]
         if not row["oom_killed"]:
             row["stopped_by"] = row["stopped_by"] or stops.get(row["name"])
         # A list of containers has their ids; a query result may lack one.
@@ -230,6 +233,14 @@ def _name_ends(rows: list[Row]) -> None:
             row["pod"] = next(iter(pods))
         if _is_restarted(row):
             row["container_id"] = None
+
+
+def _is_end_of(row: Row, other: Row) -> bool:
+    """Returns whether the exit code of another row may be that of a container after an event."""
+    at, other_at = row["logged_at"], _ended_at(other)
+    is_later = at is None or other_at is None or at <= other_at
+    is_same = _overlap(_identifier(row), _identifier(other))
+    return other["exit_code"] is not None and other["status"] != "running" and is_later and is_same
 
 
 def _is_restarted(row: Row) -> bool:
@@ -280,14 +291,14 @@ def _is_inside(row: Row, *, has_ended: bool) -> bool:
     A killed main process has exit code 137. With another code it ended by itself, after a child or
     another command in the container was killed.
     """
+    code = row["exit_code"]
     if row["event"] in ("oom", BELOW):
-        return not has_ended
+        return not has_ended if code is None else code != SIGKILL_CODE
     is_flag = not (row["error"] or any(row[name] for name in _OF_PODS))
-    if is_flag and row["oom_killed"] and row["exit_code"] is None and not row["status"]:
+    if is_flag and row["oom_killed"] and code is None and not row["status"]:
         # Docker sets it for any process of a container.
         return not has_ended
     ended = {row["status"], row["last_status"]} & {"exited", "dead", "terminated"}
-    code = row["exit_code"]
     return bool(row["oom_killed"] and (ended or code) and code not in (None, SIGKILL_CODE))
 
 

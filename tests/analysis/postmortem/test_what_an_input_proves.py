@@ -125,3 +125,30 @@ def test_a_supervisor_restarts_what_uses_too_much() -> None:
     text = "[x] 'indexer' total mem amount of 2.1 GB matches resource limit [total mem amount > 2 GB]\n"
     found = headline.verdict(read_text(text + "[x] 'indexer' trying to restart\n").report())
     assert "indexer was restarted by Monit" in found.sentence
+
+
+OOM_EVENT = "2025-02-02T12:10:40.1Z container oom 9b1c0f4a7d6e (image=shop, name=shop-1)\n"
+DIE_EVENT = (
+    "2025-02-02T12:10:44.9Z container die 9b1c0f4a7d6e (exitCode={}, image=shop, name=shop-1)\n"
+)
+TASK_OOM = 'time="2025-02-02T12:10:40Z" msg="TaskOOM event container_id:\\"{0}\\""\n'
+TASK_EXIT = (
+    'time="2025-02-02T12:10:41Z" msg="received exit event container_id:\\"{0}\\" id:\\"9b\\" '
+    'pid:42 exit_status:{1}"\n'
+)
+
+
+@pytest.mark.parametrize("code", [0, 1, 137])
+@pytest.mark.parametrize(
+    "text",
+    [
+        OOM_EVENT + DIE_EVENT,
+        TASK_OOM.replace("{0}", "9b" * 32) + TASK_EXIT.replace("{0}", "9b" * 32),
+    ],
+    ids=["docker", "containerd"],
+)
+def test_a_container_that_ended_by_itself_was_not_killed(text: str, code: int) -> None:
+    """The event is about any process of a container, and its main process has the exit code."""
+    death = read_text(text.format(code)).post_mortems()[0]
+    assert death.subject == ("The container" if code == 137 else "A process in the container")
+    assert (f"ended with exit code {code}" in death.reading[0]) == (code != 137)
