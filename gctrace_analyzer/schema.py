@@ -437,7 +437,7 @@ OOM_INVOCATIONS = (
             "logged_at", "monotonic_s", "host", "scope", "constraint", "invoker_comm",
             "invoker_pid", "gfp_mask", "order", "oom_memcg", "task_memcg", "usage_bytes",
             "limit_bytes", "failcnt", "group_anon_bytes", "swap_usage_bytes", "swap_limit_bytes",
-            "kernel_release", "host_bytes",
+            "kernel_release", "host_bytes", "pid", "comm",
         )
     ),
     Column("nothing_killable", "Boolean", "", "the kernel found no process that it could kill", "mm/oom_kill.c"),

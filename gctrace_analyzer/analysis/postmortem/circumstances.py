@@ -50,16 +50,14 @@ def about_limit(facts: Evidence, tables: Mapping[str, pl.DataFrame]) -> Iterator
             f"reason.{_swap_and_restarts(facts)}"
         )
     elif death.scope == "memcg" and facts.limit.limit_mib is None:
-        of_job = "the memory limit of its job" if death.is_job else "its memory limit"
-        group = short_name(death.oom_memcg or "")
-        which = f"the memory limit of {group}" if group else of_job
+        own = "its job" if death.is_job else ""
+        own = "its cgroup or of one above it" if death.killer == "kernel" else own
+        group = short_name(death.oom_memcg or "") or own
+        which = f"the memory limit of {group}" if group else "its memory limit"
         hits = f" {death.failcnt:,} times" if (death.failcnt or 0) > 1 else ""
         used = _with_used(death.used_bytes)
         used += ", which it shares with others" * death.is_shared_limit
-        yield (
-            f"It reached {which}{hits}{used}{_or_host(death)}; the input has no record of how high "
-            f"that limit is.{_swap_and_restarts(facts)}"
-        )
+        yield f"It reached {which}{hits}{used}{_or_host(death)}.{_swap_and_restarts(facts)}"
     elif facts.limit.limit_mib is not None and facts.limit.limit_is:
         yield _at_limit(facts, facts.limit.limit_mib)
     else:
@@ -180,6 +178,8 @@ def _at_limit(facts: Evidence, limit_mib: float) -> str:
         is_below = (death.used_bytes or math.inf) < limit_mib * MIB and most != limit
         if death.killer != "kernel" and is_below:
             said = f"It used {most} of {limit_is}, {limit}"
+        if death.is_limit_stated:
+            said = f"If the limit in the input, {limit}, is that of its cgroup, it reached it"
         looked = ""
         if death.memory_now_bytes is not None:
             now = death.memory_now_bytes / MIB

@@ -390,6 +390,12 @@ class Death:
         return is_above or bool(self.is_shared)
 
     @property
+    def is_limit_stated(self) -> bool:
+        """Whether its limit is that of a manifest or command, which may be of another container."""
+        is_own = self.usage_bytes is not None or self.name is not None
+        return self.killer == "kernel" and self.limit_bytes is not None and not is_own
+
+    @property
     def group(self) -> str | None:
         """The name of the group that has the memory limit."""
         return self.oom_memcg or self.unit or self.name or self.container

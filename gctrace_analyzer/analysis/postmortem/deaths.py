@@ -240,7 +240,9 @@ def _is_end_of(row: Row, other: Row) -> bool:
     at, other_at = row["logged_at"], _ended_at(other)
     is_later = at is None or other_at is None or at <= other_at
     is_same = _overlap(_identifier(row), _identifier(other))
-    return other["exit_code"] is not None and other["status"] != "running" and is_later and is_same
+    return (
+        other["exit_code"] is not None and other["status"] != "running" and is_later and is_same
+    )
 
 
 def _is_restarted(row: Row) -> bool:

@@ -58,8 +58,9 @@ _LIMIT = re.compile(
 """The limit in a Compose file, in a Docker command or its table, or in a systemd file; and the
 output of `docker inspect -f '{{.HostConfig.Memory}} {{.Config.Env}}'`."""
 
-_LIMITS, _LIMITS_LINES = re.compile(rf"{_INDENT}[Ll]imits:"), 2
-"""The most lines between `limits:` in a Kubernetes manifest and its memory and CPUs."""
+_LIMITS, _LIMITS_LINES = re.compile(rf"{_INDENT}(?:([Ll]imits)|[Rr]equests|reservations):"), 6
+"""The most lines between `limits:` in a manifest and its memory and CPUs; what it requests is of
+another block."""
 
 _OF_LIMITS = re.compile(r"\b(memory|cpu): *[\"']?(\d[\w.]{0,20})")
 _LIMIT_BYTES = "memory_limit_bytes"
@@ -71,7 +72,7 @@ _LEFT = "The input states {}, which may be of another run: specify what this pro
 HINT = (
     r"gctrace=[1-9]|"
     r"mem_limit:|Memory(?:Max|Limit)=|(?:docker|podman|nerdctl) (?:container |run |create )|"
-    r"[Ll]imits:|^\s*(?:-m|--memory)[ =][0-9]|"
+    r"[Ll]imits:|[Rr]equests:|reservations:|^\s*(?:-m|--memory)[ =][0-9]|"
     r"^[ >]*(?:memory|cpu|[\"']?value[\"']?): |"
     r"[Vv]ersion[\"']?[ :=(]+[\"']?go|(?:uilt|ompiled) (?:with|by) [Gg]o|[Gg]o[ _]?[Vv]ersion|"
     r"[Gg]o ?[0-9]\.[0-9.]+[ .(-]+(?:linux|windows|darwin|freebsd)|"
@@ -118,7 +119,8 @@ def _stated(messages: Iterable[Message]) -> Iterator[_Stated]:
         if before_at == at - 1 and re.match(_VALUE, text):
             text = f"{before}, {text.lstrip(' >')}"
         before_at, before, in_command = at, text, _COMMAND.search(text) is not None
-        begun = at if _LIMITS.match(text) else begun
+        if block := _LIMITS.match(text):
+            begun = at if block[1] else -_LIMITS_LINES - 1
         variables = _OF_VARIABLES.findall(text) if in_command or _ENTRY.search(text) else ()
         limits = _OF_LIMITS.findall(text) if at - begun <= _LIMITS_LINES else ()
         values = [

@@ -99,7 +99,8 @@ REAPED = re.compile(
 HEADER = re.compile(r"\[ *pid *\] +uid +(?P<rest>.{0,200}name)\s*$")
 TASK = re.compile(r"\[ *(?P<pid>\d+)\] +(?P<rest>\d+ +\d+ +\d+.*)$")
 NO_KILL = re.compile(
-    r"no killable processes|is already exiting\. Skip killing|deadlocked on memory|panic_on_oom"
+    r"no killable processes|(?:OOM victim (?P<pid>\d+) \((?P<comm>.{0,64}?)\) )?is already "
+    r"exiting\. Skip killing|deadlocked on memory|panic_on_oom"
 )
 _SIZE = re.compile(
     r"(?P<key>total-vm|(?:anon|file|shmem)-rss|pgtables|oom_score_adj|UID):? "

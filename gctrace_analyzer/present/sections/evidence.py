@@ -240,9 +240,10 @@ def deaths(report: Report) -> Iterator[tuple[str, list[tuple[str, str]]]]:
         from gctrace_analyzer.present.sections.without_cycles import without_victim
 
         sentence, advice = without_victim(ran)
+        unknown = "; its victim is not in the input" if advice else " and killed nothing"
         yield (
-            "OOM killer ran; its victim is not in the input",
-            [("Run", sentence), ("Action", advice)],
+            f"OOM killer ran{unknown}",
+            [("Run", sentence), *[("Action", advice)] * bool(advice)],
         )
 
 

@@ -265,11 +265,7 @@ def _used_of_limits(states: pl.DataFrame, unnamed: str) -> Iterator[str]:
             left = f"{mib(limit - used)} are left{hits}"
             # A status of its own: a signal would be printed as "signal: killed".
             by_itself = OWN_CODE in (row["error"] or "") and used < limit
-            no_kill = (
-                f"its runtime ended with {OWN_CODE}, not by the limit"
-                if by_itself
-                else "the input has no record of a kill"
-            )
+            no_kill = f", and its runtime ended with {OWN_CODE}, not by the limit" * by_itself
             over = (
                 f"it {'is over' if mib(used) != mib(limit) else 'has reached'} its limit{hits}"
             )
@@ -284,23 +280,23 @@ def _used_of_limits(states: pl.DataFrame, unnamed: str) -> Iterator[str]:
             )
             yield (
                 f"{subject} used {mib(used)} of its {mib(limit)} ({share(used / limit)})"
-                f"{swapped}: {left if used < limit else over}, and {no_kill}.{peak}"
+                f"{swapped}: {left if used < limit else over}{no_kill}.{peak}"
             )
         elif used is not None and row["memory_of_host_bytes"]:
             of = row["memory_of_host_bytes"] / MIB
             yield (
                 f"{subject} used {mib(used)} of {mib(of)} ({share(used / of)}), its limit or, if "
-                "it has none, the memory of its host; the input has no record of a kill."
+                "it has none, the memory of its host."
             )
         elif row["failcnt"] or row["event"] == AT_LIMIT:
             job = row["name"] or row["container"] or row["pod"] or "The container"
             often = f"{row['failcnt']:,} times" if row["failcnt"] else "at least once"
             yield (
                 f"{subject if row['failcnt'] else job} reached its memory limit {often}, which "
-                "does not always kill it; the input has no record of a kill."
+                "does not always kill it."
             )
         elif now is not None:
-            yield f"{subject} used {mib(now)}; the input has neither its limit nor a kill."
+            yield f"{subject} used {mib(now)}."
 
 
 def without_victim(invocations: pl.DataFrame) -> tuple[str, str]:
@@ -309,6 +305,7 @@ def without_victim(invocations: pl.DataFrame) -> tuple[str, str]:
     panicked = invocations["panicked"].fill_null(value=False).any()
     advice = _NOT_KILLABLE if nothing else _PANICS if panicked else _KERNEL_LOG
     first = invocations.row(0, named=True)
+    exiting = invocations.drop_nulls("comm")
     programs = invocations["invoker_comm"].drop_nulls().unique().sort()
     by = f" while {programs[0]} asked for memory" if len(programs) == 1 else ""
     where = place(first["source"], first["line_no"], whole=True)
@@ -325,6 +322,9 @@ def without_victim(invocations: pl.DataFrame) -> tuple[str, str]:
     killed = " and found no process that it may kill" if nothing else ""
     if panicked:
         killed += "; the kernel panicked, which stops or restarts the whole host"
+    elif len(exiting) == len(invocations):
+        chosen = f"{printable(first['comm'])} (pid {first['pid']})"
+        killed, advice = f": {chosen}, which it chose, was already exiting", ""
     elif not nothing:
         killed = "; the input does not show what it killed"
     return f"The OOM killer ran{times}{by} ({where}){of}{killed}.", advice

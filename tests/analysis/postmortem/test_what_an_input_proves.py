@@ -100,7 +100,7 @@ DESCRIBED = (
 
 @pytest.mark.parametrize(
     ("container", "said"),
-    [("api", "471 MiB of its 512 MiB"), ("proxy", "neither its limit nor")],
+    [("api", "471 MiB of its 512 MiB"), ("proxy", "The container proxy used 471 MiB.")],
 )
 def test_what_top_shows_is_of_the_container_that_another_input_describes(
     tmp_path: Path, container: str, said: str
@@ -134,7 +134,7 @@ DIE_EVENT = (
 TASK_OOM = 'time="2025-02-02T12:10:40Z" msg="TaskOOM event container_id:\\"{0}\\""\n'
 TASK_EXIT = (
     'time="2025-02-02T12:10:41Z" msg="received exit event container_id:\\"{0}\\" id:\\"9b\\" '
-    'pid:42 exit_status:{1}"\n'
+    'pid:42 exit_status:{}"\n'
 )
 
 
@@ -152,3 +152,45 @@ def test_a_container_that_ended_by_itself_was_not_killed(text: str, code: int) -
     death = read_text(text.format(code)).post_mortems()[0]
     assert death.subject == ("The container" if code == 137 else "A process in the container")
     assert (f"ended with exit code {code}" in death.reading[0]) == (code != 137)
+
+
+MANIFEST = """resources:
+  limits:
+    cpu: 500m
+    ephemeral-storage: 2Gi
+    memory: 512Mi
+  requests:
+    cpu: 400m
+    memory: 256Mi
+"""
+COMPOSE = """    deploy:
+      resources:
+        limits:
+          cpus: '0.50'
+          pids: 100
+          memory: 536870912
+        reservations:
+          memory: 64M
+"""
+
+
+@pytest.mark.parametrize(
+    ("block", "size"), [(MANIFEST, "512 MiB"), (COMPOSE, "512 MiB"), (MANIFEST[:12], "")]
+)
+def test_a_limit_of_a_manifest_may_be_that_of_the_cgroup(block: str, size: str) -> None:
+    kill = KILLED.format("api").replace("Killed", "Memory cgroup out of memory: Killed")
+    (death,) = read_text(f"{kill}\n{block}").post_mortems()
+    own = f"If the limit in the input, {size}, is that of its cgroup, it reached it."
+    unknown = "It reached the memory limit of its cgroup or of one above it."
+    assert death.reading[0] == (own if size else unknown)
+
+
+@pytest.mark.parametrize("begin", ["Memory cgroup out of memory", "Out of memory"])
+def test_a_victim_that_was_already_exiting_is_named(begin: str) -> None:
+    line = f"[4.1] {begin}: OOM victim 30 (httpd) is already exiting. Skip killing the task\n"
+    found = headline.verdict(read_text(line).report())
+    assert "httpd (pid 30), which it chose, was already exiting." in found.sentence
+    assert found.action == ""
+    shown = str(read_text(line + KILLED.format("httpd")).summary())
+    assert "OOM killer ran and killed nothing" in shown
+    assert "Add the whole message" not in shown
