@@ -223,10 +223,13 @@ def _nearby(messages: Sequence[Message], at: int, wording: wordings.Wording) -> 
     own = [near for near in wordings.NEARBY if near.who == wording.who]
     nearby = messages[max(at - _NEAR_LINES, 0) : at + _NEAR_LINES + 1]
     row = cgroups.of_sacct(messages[at], nearby) if wording.who == "Slurm" else {}
-    for near in nearby:
+    # The newest message may be the first one of the log.
+    for near in sorted(nearby, key=lambda near: near.line_no):
+        is_above = near.line_no <= messages[at].line_no
         for known, match in _matches(own, near.text):
-            begins = known is own[0] and near.line_no <= messages[at].line_no
-            row = _facts(match) if begins else _facts(match) | row
+            facts = _facts(match)
+            more = row | facts if is_above and known.says == "at its limit" else facts | row
+            row = facts if known is own[0] and is_above else more
             break
     return row
 

@@ -336,7 +336,9 @@ NEARBY: tuple[Wording, ...] = (
     *_rows("Nomad",  # `nomad alloc status`
         ("killed", "Task \"", r"^Task \"(?P<name>[^\"]{1,100})\" is \""),
         ("killed", " MHz ",
-            rf"^\d{{1,9}}/\d{{1,9}} MHz +\d{{1,9}}(?:\.\d)? (?:[KMG]i)?B/{_LIMIT}")),
+            rf"^\d{{1,9}}/\d{{1,9}} MHz +\d{{1,9}}(?:\.\d)? (?:[KMG]i)?B/{_LIMIT}"),
+        # With memory_max, the first limit is a reservation.
+        ("at its limit", "Max: ", rf"^\s*Max: {_LIMIT}")),
     *_rows("Render", ("killed", "Instance failed", r"Instance failed: (?P<name>\w{1,40})")),
 )
 # fmt: on

@@ -21,7 +21,8 @@ COARSE = (
     'kill failed:|exited after|escalating to|xitCode":|'
     r'MESSAGE":\[|MESSAGE": \[|MESSAGE" :\[|MESSAGE" : \[|'
     "emory limit|Error R1|running mem=|app\\.crash|"
-    "mem_limit|imits:|equests:|ervations:|MemoryMax|MemoryLimit=|ocker run|ocker con|ocker create|odman |"
+    "mem_limit|imits:|equests:|ervations:|"
+    "MemoryMax|MemoryLimit=|ocker run|ocker con|ocker create|odman |"
     "erdctl |-m \\d|--memory|GOGC|GOMEML|"
     "gctrace=|"
     "src/runtime/|cmd/compile|cmd/link|failed to reserve|linux/a|linux/3|windows/a|darwin/a|"

@@ -125,6 +125,11 @@ STATES: dict[str, tuple[str, dict[str, Any]]] = {
         f'Task "api" is "dead"\n0/500 MHz  0 B/512 MiB      300 MiB  \n{AT}  Terminated  OOM Killed',
         {"name": "api", "memory_limit_bytes": 512 * MIB},
     ),
+    "Nomad, with memory_max": (
+        f'Task "api" is "dead"\n0/500 MHz  0 B/300 MiB      300 MiB  \n           Max: 600 MiB\n'
+        f"{AT}  Terminated  OOM Killed",
+        {"name": "api", "memory_limit_bytes": 600 * MIB},
+    ),
     "AWS ECS, a reason with its code": (
         f"{AT} Status reason\tOutOfMemoryError: Container killed due to memory usage Exit Code\t137",
         {"exit_code": 137, "signal": "KILL"},
@@ -714,6 +719,11 @@ Time                  Type        Description
 2026-06-04T03:11:{second}Z  Terminated  Exit Code: 137, Exit Message: "OOM Killed"
 2026-06-03T22:01:{second}Z  Terminated  Exit Code: 137, Exit Message: "OOM Killed"
 """
+
+
+def test_events_of_a_task_may_be_in_reverse_order_below_its_limit() -> None:
+    run = read_text(NOMAD.format(name="api", limit=300, second=11))
+    assert {death.limit_mib for death in run.post_mortems()} == {300}
 
 
 def test_each_task_of_an_allocation_has_its_own_kills() -> None:
