@@ -268,10 +268,10 @@ class NoDataError(GctraceError, ValueError):
     def no_go_metrics(cls, path: str) -> NoDataError:
         """Returns the error for metrics without memory or cycles of a Go program."""
         hint = (
-            "These are go_gc_duration_seconds and go_memstats_alloc_bytes. Ask the server for\n"
+            "Add go_gc_duration_seconds and go_memstats_alloc_bytes: ask the server for\n"
             '  {__name__=~"go_.*|process_.*", job="api"} with the job of the program.'
         )
-        return cls(path, "no metrics with the memory or the GC cycles of a Go program", hint)
+        return cls(path, "too few metrics of the memory or the GC cycles of a Go program", hint)
 
     @classmethod
     def other_benchmarks(cls, path: str) -> NoDataError:

@@ -46,7 +46,8 @@ _ENOUGH = 2
 _ENOUGH_ALONE = (
     "num_gc", "total_alloc_bytes", "next_gc_bytes", "heap_alloc_bytes", "gc_cpu_fraction",
     "pause_total_ns", "gc_cpu_s", "pause_max_s", "pause_longest_s", "heap_inuse_bytes",
-    "heap_idle_bytes", "heap_sys_bytes", "heap_released_bytes", "heap_live_bytes",
+    "heap_idle_bytes", "heap_sys_bytes", "heap_released_bytes", "heap_live_bytes", "alloc_bytes",
+    "sys_bytes",
 )  # fmt: skip
 """Columns that only a Go program has: one of them is enough for a row."""
 

@@ -93,7 +93,7 @@ def test_an_export_may_begin_with_other_measurements() -> None:
     assert len(cpu) > 1 << 16
     run = read_text(f"{begin}{cpu}{RUNTIME}\n")
     assert run.memstats["num_gc"].to_list() == [3, 7, 11]
-    with pytest.raises(NoDataError, match="no metrics with the memory or the GC cycles"):
+    with pytest.raises(NoDataError, match="too few metrics of the memory or the GC cycles"):
         read_text(begin + cpu)
 
 

@@ -257,7 +257,7 @@ def test_an_answer_that_says_why_it_failed(tmp_path: Path) -> None:
 def test_metrics_without_those_of_go_are_an_error(tmp_path: Path, text: str) -> None:
     path = tmp_path / "metrics"
     path.write_text(text)
-    with pytest.raises(NoDataError, match="no metrics with the memory or the GC cycles"):
+    with pytest.raises(NoDataError, match="too few metrics of the memory or the GC cycles"):
         gca.read(path)
 
 
