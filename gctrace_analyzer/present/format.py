@@ -205,18 +205,26 @@ def is_rounded(value: float, step: float) -> bool:
 _ROUNDING = 1e-4
 """Steps. Sizes are whole bytes, but a tenth of a GiB is not a whole number of bytes."""
 
+_ROUNDED_FROM_MIB = 100
+"""MiB. Larger sizes are printed without decimals."""
+
 _DIGITS_IN_MIB = 10.0
 """MiB. Sizes with a smaller last digit do not come from GiB with one or two decimals."""
 
 
-def rounded(value: float, step: float | None) -> str:
+def rounded(value: float | None, step: float | None) -> str:
     """Formats a size in MiB with no more digits than it was printed with.
 
     >>> rounded(1433.6, 102.4), rounded(841, 102.4), rounded(1919, 1.024), rounded(2048, None)
     ('1.4 GiB', '841 MiB', '1,919 MiB', '2,048 MiB')
+    >>> rounded(7, 1), rounded(0, 1)
+    ('7 MiB', 'under 1 MiB')
     """
-    if step is None or step < _DIGITS_IN_MIB or not is_rounded(value, step):
+    if value is None or step is None or not is_rounded(value, step):
         return mib(value)
+    if step < _DIGITS_IN_MIB:
+        whole = f"{value:,.0f} MiB" if value else "under 1 MiB"
+        return whole if step >= 1 and value < _ROUNDED_FROM_MIB else mib(value)
     return f"{value / 1024:.{_decimals(step)}f} GiB"
 
 

@@ -127,5 +127,39 @@ def test_one_metric_of_a_process_is_no_program_without_metrics() -> None:
         'process_resident_memory_bytes{job="api"} =>\n210001920 @[1773460800]\n'
         "293118976 @[1773461100]\n"
     )
-    with pytest.raises(NoDataError, match="Ask the server"):
+    with pytest.raises(NoDataError, match="ask the server"):
         read_text(text)
+
+
+QUERIED = '{}{{instance="{}:8080", job="api"}} => {} @[1741082400.123]\n'
+
+
+@pytest.mark.parametrize("metric", ["go_memstats_alloc_bytes", "go_memstats_sys_bytes"])
+def test_one_metric_of_the_memory_of_go_is_read(metric: str) -> None:
+    command = f"$ promtool query instant http://localhost:9090 {metric}\n"
+    lines = (QUERIED.format(metric, host, 183020112) for host in ("a", "b"))
+    assert "175 MiB" in str(read_text(command + "".join(lines)).summary())
+
+
+@pytest.mark.parametrize(
+    ("sizes", "said"),
+    [
+        ((200, 248, 291, 391), "rose from 200 MiB to 391 MiB"),
+        ((200, 248, 391, 291), "was 391 MiB at most"),
+        ((200, 391), "was 391 MiB at most"),
+        ((300, 310, 320, 330), "was 330 MiB at most"),
+    ],
+)
+def test_a_size_that_is_highest_in_the_last_of_several_dumps_rose(
+    sizes: tuple[int, ...], said: str
+) -> None:
+    head = '"Time","go_memstats_heap_inuse_bytes{instance=""a""}"\n'
+    rows = (f"2025-03-01 1{at}:00:00,{size << 20}\n" for at, size in enumerate(sizes))
+    assert f"The heap in use {said}" in str(read_text(head + "".join(rows)).summary())
+
+
+def test_a_size_has_no_more_digits_than_were_printed() -> None:
+    text = "".join(f"Alloc = {size} MiB\tSys = 39 MiB\tNumGC = 4\n" for size in (7, 30, 0))
+    shown = " ".join(str(read_text(text).summary()).split())
+    assert "rose from 7 MiB to 30 MiB, and was under 1 MiB at the end" in shown
+    assert "39.0" not in shown

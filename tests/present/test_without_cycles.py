@@ -84,7 +84,7 @@ def test_a_few_sizes_of_memory_say_what_to_record() -> None:
     log = CORPUS / "inputs" / "memstats" / "printmemusage-go126.txt"
     found = headline.verdict(gca.read(log).report())
     assert (
-        "The heap allocated rose from 25.0 MiB to 233 MiB, and was 213 MiB at the end; the runtime "
+        "The heap allocated rose from 25 MiB to 233 MiB, and was 213 MiB at the end; the runtime "
         "obtained 272 MiB from the OS." in found.sentence
     )
     assert found.action.startswith("To see what holds the heap, take a heap profile")

@@ -357,7 +357,8 @@ _CAUSES = {
     "linux": "most often a limit of the process (`ulimit -v`, `ulimit -d`), or " + _OVERCOMMIT,
     RESERVED: "most often the data limit of the process (`ulimit -d`), or " + _OVERCOMMIT,
     ADDRESSES: "most often the limit of the address space of the process (`ulimit -v`)",
-    "windows": "the commit limit of Windows (memory and page file together) was reached",
+    "windows": "the commit limit of Windows (memory and page file together) or the memory limit of "
+    "its job, such as a container, was reached",
     "bsd": "most often a limit of the process (`ulimit -d`, `ulimit -v`), or full swap",
     "darwin": "most often a limit of the process (`ulimit -v`), or no disk space for swap is left",
 }
@@ -376,8 +377,8 @@ _CHECK_LIMITS = {
     RESERVED: "Check the data limit of the process (`ulimit -d`, /proc/PID/limits) and the host's "
     "vm.overcommit_memory",
     ADDRESSES: "Check the limit of the address space (`ulimit -v`, /proc/PID/limits)",
-    "windows": "Enlarge the page file of Windows, or free memory: Task Manager shows what is "
-    "committed.",
+    "windows": "In a container, raise its memory limit; otherwise, enlarge the page file of "
+    "Windows, or free memory: Task Manager shows what is committed.",
     "bsd": "Check the limits of the process (`ulimit -a`; OpenBSD has datasize in login.conf) and "
     "the swap of the host (`swapctl -l`, `swapinfo`).",
     "darwin": "Check the limits of the process (`ulimit -a`), swap (`sysctl vm.swapusage`) and the "

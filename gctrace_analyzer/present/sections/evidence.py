@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from functools import partial
 from pathlib import PurePath
 from typing import TYPE_CHECKING
 
@@ -21,6 +22,7 @@ from gctrace_analyzer.present.format import (
     milliseconds,
     place,
     printable,
+    rounded,
     share,
 )
 from gctrace_analyzer.present.sections.memory_parts import memory_sentences
@@ -391,16 +393,17 @@ def memory(report: Report) -> Table | None:
 def _memory(memory: Memory) -> tuple[str, ...]:
     name = printable(memory.of or PurePath(memory.source).name)
     held, in_use = memory.held_max_mib, memory.in_use_max_mib
+    size = partial(rounded, step=memory.resolution_mib)
     # In a truncated dump, one of the two may be missing.
     if held is not None and in_use is not None and held < in_use:
         held = None
     return (
         name if len(name) <= 20 else "…" + name[-19:],
         f"{memory.dumps:,}",
-        mib(held),
-        mib(in_use),
-        mib(memory.alloc_max_mib),
-        mib(memory.sys_mib),
+        size(held),
+        size(in_use),
+        size(memory.alloc_max_mib),
+        size(memory.sys_mib),
         "–" if memory.num_gc is None else f"{memory.num_gc:,}",
     )
 

@@ -49,6 +49,8 @@ _LEAST_RETURNED = 0.1
 
 _CHANGED = 2.0
 """Factor. Under GOGC=100, a smaller change may occur from one cycle to the next."""
+_ROSE, _FEWEST = 1.25, 4
+"""Factor and dumps. A size that is highest in the last of so many dumps has risen."""
 _GCTRACE = (
     "GODEBUG=gctrace=1 and keep its standard error, or record several dumps with their times"
 )
@@ -399,7 +401,11 @@ def _resident(dumps: pl.DataFrame, memory: Memory) -> str:
             f"resident memory rose from {mib(first_mib)} to {mib(at_end)}, {mib(beyond_mib)} more "
             "than what Go obtained"
         )
-    most = float(dumps["rss_bytes"].cast(pl.Float64).max() or 0.0) / MIB  # type: ignore[arg-type]
+    sizes = (dumps["rss_bytes"].drop_nulls().cast(pl.Float64) / MIB).to_list()
+    first, most = sizes[0], max(sizes)
+    if _has_risen(first, most, at_end, len(sizes)):
+        step = memory.resolution_mib
+        return f"resident memory rose from {rounded(first, step)} to {rounded(at_end, step)}"
     peak = f" ({rounded(most, memory.resolution_mib)} at most)" if most > at_end else ""
     return f"{rounded(at_end, memory.resolution_mib)} were resident at the end{peak}"
 
@@ -440,12 +446,17 @@ def _course(memory: Memory) -> str:
     step = memory.resolution_mib
     if memory.dumps > 1 and first is not None and last is not None and most is not None:
         begin, peak, end = (rounded(size, step) for size in (first, most, last))
-        if begin != end and not first / _CHANGED < last < first * _CHANGED:
+        is_change = not first / _CHANGED < last < first * _CHANGED
+        if begin != end and (is_change or _has_risen(first, most, last, memory.dumps)):
             went = "rose" if begin != peak else "fell"
             if begin != peak != end:
                 return f"{went} from {begin} to {peak}, and was {end} at the end"
             return f"{went} from {begin} to {end}"
     return f"was {rounded(most or 0.0, step)}{' at most' if memory.dumps > 1 else ''}"
+
+
+def _has_risen(first: float, most: float, last: float, dumps: int) -> bool:
+    return dumps >= _FEWEST and last == most > _ROSE * first
 
 
 def _goals(dumps: pl.DataFrame) -> Iterator[str]:
