@@ -135,8 +135,8 @@ _FOREIGN = (
         r"^[\s>]*(?:panic|fatal error): |"
         r"(?:panic|fatal error): [^\n]*\n(?:[^\n]*\n){0,3}[^\n]*\bgoroutine \d+ \[running|"
         r"\bgoroutine \d+ \[running[^\n]*\n[^\n]*runtime\.throw\(|"
-        r"^[\s>]*runtime: (?:goroutine stack exceeds|failed to create new OS)|"
-        r"^[\s>]*runtime/cgo: pthread_create failed",
+        r"^[\s>]*runtime: goroutine stack exceeds|\bruntime: failed to create new OS thread|"
+        r"\bruntime/cgo: pthread_create failed",
     ),
     ("the GC trace of Python", r"gc: (?:collecting generation|done)"),
     ("an execution trace of Go", r"\Ago 1\.\d\d? trace"),

@@ -55,7 +55,7 @@ def test_the_card_of_what_was_chosen_says_so() -> None:
 def test_a_size_and_a_reason_are_those_of_their_program(text: str) -> None:
     said = headline(text)
     assert "api with 509 MiB resident (without file pages) and postgres were killed" in said
-    assert "api: It reached its memory limit" in said
+    assert "api: It reached the memory limit of its cgroup" in said
     assert "postgres: The host ran out of memory" in said
 
 

@@ -29,6 +29,15 @@ def test_the_advice_after_a_crash_is_about_its_cause(error: str, said: str) -> N
         read_text(f"{error}\n\ngoroutine 1 [chan receive]:\nmain.main()\n")
 
 
+def test_a_crash_may_begin_behind_other_text_on_its_line() -> None:
+    error = "runtime/cgo: pthread_create failed: Resource temporarily unavailable"
+    rest = (
+        "SIGABRT: abort\nPC=0x6b220e m=0 sigcode=18446744073709551610\n\ngoroutine 0 [idle]:\n"
+    )
+    with pytest.raises(NoDataError, match="crash of a Go program(?s:.)*kernel.threads-max"):
+        read_text(f"  Warning  Failed  25m  kubelet, n1  Error: runc failed: {error}\n{rest}")
+
+
 @pytest.mark.parametrize(
     ("last", "beyond"), [((14.5, 12.1), None), ((40, 12), "28.0 MiB more")]
 )

@@ -392,8 +392,8 @@ class Death:
     @property
     def is_limit_stated(self) -> bool:
         """Whether its limit is that of a manifest or command, which may be of another container."""
-        is_own = self.usage_bytes is not None or self.name is not None
-        return self.killer == "kernel" and self.limit_bytes is not None and not is_own
+        of_own = (self.usage_bytes, self.failcnt, self.name)
+        return self.killer == "kernel" and self.limit_bytes is not None and not any(of_own)
 
     @property
     def group(self) -> str | None:

@@ -16,7 +16,7 @@ from gctrace_analyzer.analysis.postmortem.match import (
     shared_place,
 )
 from gctrace_analyzer.analysis.postmortem.proof import is_kill
-from gctrace_analyzer.analysis.settings.known_programs import is_not_go
+from gctrace_analyzer.analysis.settings.known_programs import ROLES, is_not_go
 from gctrace_analyzer.units import duration_text
 
 if TYPE_CHECKING:
@@ -34,6 +34,7 @@ def is_known_not_go(facts: Evidence) -> bool:
     death = facts.death
     is_around = death.is_job or death.is_container or death.is_unit
     around = death.name or death.container if is_around else None
+    around = None if around in ROLES else around
     name = death.comm or death.unit or around
     known = death.by_runtime or facts.match is not None
     return not known and is_not_go(name)

@@ -61,6 +61,9 @@ _NOT_GO = _names(
     qbittorrent-nox deluged
     """
 )
+ROLES = _names("node code convert login patch split join find sort make screen head named tor")
+"""Names of programs that containers have for what they do, whatever runs in them."""
+
 _OF_FAMILY = re.compile(
     r"(?:git-\w+|qemu-\S+|systemd-\S+|x86_64-\S+-(?:gcc|g\+\+|ld)|node-mainthre\w*|php\d\S*|gst-\S+|"
     r"cc1\w*|ceph-\w+|(?:dbus|gnome|kde|xfce4|gvfs|gsd)-\S+|kworker/\S+|ksoftirqd/\S+)"

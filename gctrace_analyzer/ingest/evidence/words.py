@@ -62,8 +62,9 @@ _AFTER_CRASH = (
     (r"create new OS thread.{0,60}errno=22", "The system refused to start a thread with EINVAL "
      "(errno 22), as emulators (qemu, WSL 1) do: run it on a real kernel."),
     (r"pthread_create failed|newosproc|create new OS thread", "It could not start another thread: "
-     "its limit of processes (`ulimit -u`), or pids.max of its cgroup, was reached. Raise it, or "
-     "find what blocks these threads: system calls or cgo."),
+     "most often `ulimit -u`, pids.max of its cgroup or the host's kernel.threads-max is reached, "
+     "or no memory is left for its stack. Find out which, and what blocks the threads: system "
+     "calls or cgo."),
     (r"all goroutines are asleep", "Every goroutine waits for another one: the traceback has "
      "what each waits for, in brackets."),
     (r"^(?:panic|fatal error): |\[running", "What failed stands in the error and in the traceback "

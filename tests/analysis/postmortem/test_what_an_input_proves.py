@@ -194,3 +194,24 @@ def test_a_victim_that_was_already_exiting_is_named(begin: str) -> None:
     shown = str(read_text(line + KILLED.format("httpd")).summary())
     assert "OOM killer ran and killed nothing" in shown
     assert "Add the whole message" not in shown
+
+
+LOW_NODE = (
+    "The node was low on resource: memory. Container node was using 35505620Ki, which exceeds its "
+    "request of 12Gi. "
+)
+LISTED_POD = "NAME  READY  STATUS  RESTARTS  AGE\napi-0  0/1  OOMKilled  4 (57s ago)  2m40s\n\n"
+LAST_STATE = "    Last State:     Terminated\n      Reason:       OOMKilled\n"
+
+
+def test_a_container_may_be_called_after_its_role() -> None:
+    """A validator of a block chain is a node, and often a Go program."""
+    (death,) = read_text(LOW_NODE).post_mortems()
+    assert (death.victim, "not written in Go" in " ".join(death.reading)) == ("node", False)
+    (process,) = read_text(KILLED.format("node")).post_mortems()
+    assert "not written in Go" in " ".join(process.reading)
+
+
+def test_two_views_of_a_pod_may_show_the_same_kill() -> None:
+    (death,) = read_text(LISTED_POD + LAST_STATE).post_mortems()
+    assert (death.pod, "restarted 4 times" in death.reading[0]) == ("api-0", True)
