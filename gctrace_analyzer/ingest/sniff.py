@@ -114,6 +114,10 @@ def sniff(raw: bytes, text: str) -> str:
 _CRASH = "a crash of a Go program, without GC cycles"
 _RECOVERED = "a panic that net/http recovered, after which the program went on"
 
+_WITHOUT_GC = {
+    "the access log of a web server": r"\"(?:GET|HEAD|POST|PUT|DELETE) \S{1,999} HTTP/\d",
+    "the log of a job that was asked to stop (exit code 143, SIGTERM)": r"exit (?:code|status) 143\b",
+}
 _FOREIGN = (
     (
         "the log of a Java VM",
@@ -139,6 +143,7 @@ _FOREIGN = (
         r"\bruntime/cgo: pthread_create failed",
     ),
     ("the GC trace of Python", r"gc: (?:collecting generation|done)"),
+    *_WITHOUT_GC.items(),
     ("an execution trace of Go", r"\Ago 1\.\d\d? trace"),
     ("the compiler's escape analysis", r"(?:escapes|moved) to heap"),
     (
@@ -266,13 +271,14 @@ def unrecognised(facts: SourceFacts, text: str) -> NoDataError:
             return NoDataError(facts.name, problem, hint, lines=lines, first=first)
     count, seen = "1 line" if lines == 1 else f"{lines:,} lines", foreign(text)
     problem = f"{count}, none of them gctrace output, MemStats, Go metrics or an OOM kill"
-    start = "Start the program" if seen is None else "If it is a Go program, start it"
     hint = (
-        f"{start} with GODEBUG=gctrace=1 and keep its standard error:\n"
+        "If it is a Go program, start it with GODEBUG=gctrace=1 and keep its standard error:\n"
         "    GODEBUG=gctrace=1 ./server 2> run.log"
     )
     if seen in (_CRASH, _RECOVERED):
         hint = words.after_crash(text)
+    elif seen in _WITHOUT_GC:
+        hint = "No figure of memory or garbage collection was recognised in it."
     elif re.search(r"Java VM|Node\.js|Python|\.NET|Rust", seen or ""):
         hint = "It is not of a Go program: no GC setting of Go changes its memory."
     elif _KILL_IN_WORDS.search(text):

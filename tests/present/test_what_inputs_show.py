@@ -8,6 +8,7 @@ import pytest
 
 from gctrace_analyzer.errors import NoDataError
 from gctrace_analyzer.ingest.evidence.words import after_crash
+from gctrace_analyzer.present.sections import headline
 from gctrace_analyzer.testing import read_text
 
 RESIDENT = "Time: {}s  Resident size: {}MB  MemStats.Sys: {}MB  MemStats.Alloc: 3.1MB\n"
@@ -172,3 +173,67 @@ def test_a_size_has_no_more_digits_than_were_printed() -> None:
     shown = " ".join(str(read_text(text).summary()).split())
     assert "rose from 7 MiB to 30 MiB, and was under 1 MiB at the end" in shown
     assert "39.0" not in shown
+
+
+OF_UNIT = (
+    "● {0}.service - A service\n     Active: active (running) since Mon\n     Memory: {1}\n"
+)
+
+
+@pytest.mark.parametrize(
+    ("memory", "said", "advice"),
+    [
+        ("38.4M (peak: 61.2M)", "used 38.4 MiB (61.2 MiB at most).", "If it is written in Go"),
+        ("38.4M", "used 38.4 MiB.", "If it is written in Go"),
+        ("38.4M (swap: 3.0M swap peak: 9.0M)", "used 38.4 MiB.", "If it is written in Go"),
+        (
+            "56.0M (high: 30.0M available: 0B)",
+            "used 56.0 MiB, and has reached its MemoryHigh, 30.0 MiB",
+            "GOMEMLIMIT=27MiB",
+        ),
+        ("97.0M (limit: 100.0M)", "used 97.0 MiB of its 100 MiB", "GOMEMLIMIT=90MiB"),
+    ],
+)
+def test_the_status_of_a_unit_shows_its_memory(memory: str, said: str, advice: str) -> None:
+    found = headline.verdict(read_text(OF_UNIT.format("caddy", memory)).report())
+    assert found.sentence.startswith(f"The unit caddy.service {said}")
+    assert advice in found.action
+
+
+def test_the_share_of_a_start_up_is_not_judged() -> None:
+    ended = 1741082400 * 10**9
+    ends = [ended + 10**7 * at for at in (4, 1, 2, 3)]
+    dump = {
+        "HeapAlloc": 41482616, "HeapSys": 45744128, "HeapIdle": 3629056, "HeapInuse": 42115072,
+        "HeapReleased": 0, "Sys": 51476744, "NextGC": 71 << 20, "LastGC": ends[0], "NumGC": 4,
+        "PauseTotalNs": 13841600, "PauseNs": [34100, 13700000, 67600, 39900] + [0] * 252,
+        "GCCPUFraction": 0.374, "NumForcedGC": 0,
+    }  # fmt: skip
+    for step, said in ((1, "too short to judge"), (1000, "which is much")):
+        later = [ended + step * (end - ended) for end in ends] + [0] * 252
+        text = json.dumps({"memstats": dump | {"LastGC": max(later), "PauseEnd": later}})
+        assert said in " ".join(str(read_text(text).summary()).split())
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ('1.1.1.4 - - [04/Mar/2025:08:00:01 +0000] "GET /oom HTTP/1.1" 200 612', "access log"),
+        (
+            "ok  \texample.com/store 44.120s\n##[error]Process completed with exit code 143.",
+            "SIGTERM",
+        ),
+    ],
+)
+def test_a_log_of_something_else_gets_no_advice_for_go(text: str, said: str) -> None:
+    with pytest.raises(NoDataError, match=said) as caught:
+        read_text(text)
+    assert "GODEBUG" not in str(caught.value)
+
+
+def test_a_list_of_containers_has_their_exit_codes() -> None:
+    line = '2b3c4d5e6f70  shop:dev  "/app/worker"  2 hours ago  Exited (2) 2 hours ago    worker-1\n'
+    found = headline.verdict(read_text(line).report())
+    assert found.sentence.startswith(
+        "The container worker-1 ended with exit code 2 (that of a panic"
+    )

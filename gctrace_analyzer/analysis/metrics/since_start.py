@@ -30,6 +30,7 @@ def since_start(
     `stw_p50_ms` and `stw_max_ms` are of the last cycles, of which the runtime remembers 256;
     `pauses_listed` is their number, if they were listed one by one, `pauses_are_all` says whether
     these are all pauses since the start, and `stw_is_least` whether their sum is a lower bound.
+    `cycles_s` is the time from the end of the first cycle to that of the last one.
 
     Args:
         dumps: rows of `schema.MEMSTATS`, one of each process.
@@ -41,6 +42,8 @@ def since_start(
         ring_p90_ms=pl.col("pause_ms").quantile(0.9),
         ring_max_ms=pl.col("pause_ms").max(),
         in_ring=pl.len().cast(pl.Int64),
+        ring_s=(pl.col("ended_at").max() - pl.col("ended_at").min()).dt.total_microseconds()
+        / 1e6,
     )
     rows = dumps.join(ring, on="process", how="left", nulls_equal=True, maintain_order="left")
     fraction, available = pl.col("gc_cpu_fraction"), pl.col("available_cpu_s")
@@ -92,6 +95,7 @@ def since_start(
         pauses_are_all=longest.is_not_null()
         | ((cycles <= RING) & (listed >= cycles).fill_null(value=True)).fill_null(value=False),
         pauses_listed=listed,
+        cycles_s=pl.when(listed >= cycles).then("ring_s"),
         alloc_mib=pl.col("total_alloc_bytes") / MIB,
         alloc_mib_per_s=pl.col("total_alloc_bytes") / MIB / length,
         heap_live_mib=pl.col("heap_live_bytes") / MIB,

@@ -65,9 +65,9 @@ def about_limit(facts: Evidence, tables: Mapping[str, pl.DataFrame]) -> Iterator
         used = "" if most is None else f"It used {size_text(most / MIB)} at most."
         if said := f"{used}{restarts_of(death)}".strip():
             yield said
-    if death.killed_with:
-        others = ", ".join(dict.fromkeys(death.killed_with))
-        yield f"With it, the whole group was killed (memory.oom.group): {others}."
+    if death.killed_with or death.oom_group:
+        others = f": {', '.join(dict.fromkeys(death.killed_with))}" * bool(death.killed_with)
+        yield f"With it, the whole group was killed (memory.oom.group){others}."
     yield from holders(
         listed_tasks(tables["oom_tasks"], death.source, death.line_no), death.pid
     )
@@ -245,8 +245,8 @@ def _little_available(death: Death, own: float | None) -> str:
             return f"{asked}{size} available; it acts at {threshold}."
     had = f" The program had {100 * own:.2g} % of the host's memory." if own is not None else ""
     return (
-        f"{asked}{size} available, at or below {threshold} of {death.killer}; the kernel had not "
-        f"run out of memory.{had}"
+        f"{asked}{size} available, at or below {threshold} of {death.killer}, and free swap at or "
+        f"below its own; the kernel had not run out of memory.{had}"
     )
 
 

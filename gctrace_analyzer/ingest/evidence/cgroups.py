@@ -94,11 +94,10 @@ _SHOW = re.compile(
     r"\bsystemctl show (?:-p \S{1,200} |--?[\w-]{1,40}(?:=\S{1,200})? ){0,9}"
     r"(?P<unit>[A-Za-z0-9][\w@\\.:-]{0,255})(?= |$)"
 )
-_OF_STATUS = re.compile(
-    r"^\s{0,40}Memory: (?P<now>\d{1,9}(?:\.\d)?)(?P<now_unit>[BKMGT])"
-    r"(?: \((?:.{0,99}? )??(?:high: (?P<high>\d{1,9}(?:\.\d)?)(?P<high_unit>[BKMGT]) )?"
-    r"(?:max|limit): (?P<limit>\d{1,9}(?:\.\d)?)(?P<limit_unit>[BKMGT])"
-    r"(?:.{0,99}? peak: (?P<peak>\d{1,9}(?:\.\d)?)(?P<peak_unit>[BKMGT]))?.{0,99})?$"
+_OF_STATUS = re.compile(r"^\s{0,40}Memory: \d{1,9}(?:\.\d)?[BKMGT](?: \(.{0,300}\)?)?$")
+_SHOWN_SIZES = re.compile(
+    r"(?<!swap )\b(?P<name>Memory|high|max|limit|peak): (?P<size>\d{1,9}(?:\.\d)?)"
+    r"(?P<size_unit>[BKMGT])"
 )
 """Two lines of `systemctl status` (print_status_info of systemd): the unit, and its memory."""
 
@@ -210,16 +209,11 @@ def _units(messages: Iterable[Message]) -> Iterator[Row]:
             name = match["unit"] if "." in match["unit"] else f"{match['unit']}.service"
             shown.append((message.line_no, {"Id": name}))
         elif shown and (match := _OF_STATUS.match(message.text)):
-            sizes = {
-                "MemoryHigh": "high", "MemoryMax": "limit", "MemoryCurrent": "now",
-                "MemoryPeak": "peak",
-            }  # fmt: skip
-            shown[-1][1].update(
-                {key: size_bytes(match.groupdict(), name) for key, name in sizes.items()}
-            )
+            for size in _SHOWN_SIZES.finditer(match[0]):
+                shown[-1][1][_SHOWN_AS[size["name"]]] = size_bytes(size.groupdict(), "size")
     for line_no, unit in shown:
         row = _of_unit(unit)
-        if row["memory_limit_bytes"] or "signal" in row:
+        if row["memory_limit_bytes"] or row["memory_now_bytes"] or "signal" in row:
             yield {"line_no": line_no, "name": unit.get("Id"), **row}
 
 
@@ -241,6 +235,11 @@ def _of_unit(unit: Mapping[str, str | int | None]) -> Row:
         row |= {"signal": "KILL"}  # CLD_KILLED
     return row
 
+
+_SHOWN_AS = {
+    "Memory": "MemoryCurrent", "high": "MemoryHigh", "max": "MemoryMax", "limit": "MemoryMax",
+    "peak": "MemoryPeak",
+}  # fmt: skip
 
 _REACHED = 0.99
 """Share of MemoryHigh that counts as reaching it: the kernel keeps the use near it."""

@@ -34,16 +34,16 @@ _OLD_EVENT = re.compile(
 HINT = (
     r"\(from [^ ]+\) (?:oom|die|kill)|container (?:oom|died?|kill|start|stop|restart) [0-9a-f]|"
     r"\"Type\": ?\"container\"|"
-    r"\"status\": ?\"(?:oom|die)\"|\"OOMKilled\"|(?:Exited|Restarting) \(137\)|exited with code 137"
+    r"\"status\": ?\"(?:oom|die)\"|\"OOMKilled\"|(?:Exited|Restarting) \([1-9]|exited with code 137"
 )
 
 
 _LISTED = re.compile(
     # `docker ps` begins with the id and ends with the name; `docker compose ps` begins with the
     # name.
-    r"^(?:(?P<id>(?=[a-f]{0,64}\d)[0-9a-f]{6,64}) .{0,500}?(?:Exited|Restarting) \(137\)"
-    r".{0,300} (?P<last>\S{1,200}) {0,9}$"
-    r"|(?P<name>[A-Za-z0-9][\w.-]*) .{0,500}?(?:Exited|Restarting) \(137\))"
+    r"^(?:(?P<id>(?=[a-f]{0,64}\d)[0-9a-f]{6,64}) .{0,500}?(?:Exited|Restarting) "
+    r"\((?P<code>[1-9]\d{0,2})\).{0,300} (?P<last>\S{1,200}) {0,9}$"
+    r"|(?P<name>[A-Za-z0-9][\w.-]*) .{0,500}?(?:Exited|Restarting) \((?P<status>[1-9]\d{0,2})\))"
 )
 _EXITED = re.compile(r"^(?:Container )?(?P<name>[A-Za-z0-9][\w.-]*) exited with code 137\b")
 """The message of `docker compose up`."""
@@ -204,7 +204,8 @@ def read(messages: Iterable[Message]) -> list[Row]:
         elif match := _LISTED.match(message.text) or _EXITED.match(message.text):
             named = match.groupdict()
             name = named.get("last") or named["name"]
-            row = {"container_id": named.get("id"), "name": name, "exit_code": 137}
+            code = numbers.whole(named.get("code") or named.get("status") or "137")
+            row = {"container_id": named.get("id"), "name": name, "exit_code": code}
             row = with_signal(row | {"status": "exited"})
         elif message.text.startswith("{"):
             try:

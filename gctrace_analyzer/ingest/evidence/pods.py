@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from gctrace_analyzer.ingest.evidence.message import Message, Row, Rows
 
 HINT = (
-    r"low on resource: memory|exceeds its request| was using|viction manager: must evict|"
+    r"low on resource: memory|its request of |request is | was using|viction manager: must evict|"
     r"viction manager: pod .+ evicted|"
     r"\d/\d+ +(?:Init:)?(?:OOMKilled|Evicted|CrashLoopBackOff|Running +[1-9])|"
     r"xitCode:-?\d+(?:[ ,](?:finishedAt|Signal):|,$)|inishedAt\"?:\s?\"|OOMKilled|"
@@ -40,7 +40,7 @@ _CONTAINER = re.compile(
     rf"Container (?P<name>[\w.-]{{1,253}}) was using (?P<used>{_QUANTITY}), "
     rf"(?:which exceeds its request of|request is) (?P<request>{_QUANTITY})"
 )
-_OF_EVICTION = re.compile(r"exceeds its request| was using")
+_OF_EVICTION = re.compile(r"request (?:of|is) | was using")
 _RECLAIM = re.compile(
     r"viction manager: must evict pod\(s\) to reclaim(?: (?P<old>\w+)|\".{0,64}?"
     r"resourceName=\"(?P<name>[\w.-]+)\")"
@@ -74,8 +74,11 @@ _MOST_WRAPPED = 6
 """Lines into which YAML or a terminal wraps the message of an eviction."""
 
 
-def _unwrapped(messages: Sequence[Message], at: int) -> Message:
-    """Returns a message together with the lines that follow it and name its containers."""
+def _unwrapped(messages: Sequence[Message], at: int, between: str) -> Message:
+    """Returns a message together with the lines that follow it and name its containers.
+
+    Terminals wrap lines within words, so that nothing is `between` them.
+    """
     first, *later = messages[at : at + _MOST_WRAPPED]
     parts = [first.text]
     for line_no, message in enumerate(later, first.line_no + 1):
@@ -83,7 +86,7 @@ def _unwrapped(messages: Sequence[Message], at: int) -> Message:
         if message.line_no != line_no or not is_own:
             break
         parts.append(message.text.strip())
-    return first._replace(text=" ".join(parts))
+    return first._replace(text=between.join(parts))
 
 
 def _evictions(messages: Sequence[Message]) -> list[Row]:
@@ -95,7 +98,8 @@ def _evictions(messages: Sequence[Message]) -> list[Row]:
             continue
         row = None
         if _LOW.search(message.text):
-            row = _by_message(_unwrapped(messages, at))
+            rows = [_by_message(_unwrapped(messages, at, between)) for between in (" ", "")]
+            row = rows["container" in rows[1] and "container" not in rows[0]]
         elif low := _RECLAIM.search(message.text):
             reclaimed = low["name"] or low["old"]
         elif (gone := _EVICTED.search(message.text)) and reclaimed == "memory":

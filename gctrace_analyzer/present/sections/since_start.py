@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+import polars as pl
+
 from gctrace_analyzer.analysis.metrics import since_start
 from gctrace_analyzer.analysis.settings.releases import may_limit
 from gctrace_analyzer.ingest.memstats import fields
@@ -83,13 +85,26 @@ def _since_start(report: Report) -> Iterator[str]:
 
 def is_costly(report: Report) -> bool:
     """Returns whether GC has taken a share of CPU since the start that is worth lowering."""
-    shares = report.analysis.dumps.since_start["gc_cpu_share"]
+    shares = _of_long_runs(report)["gc_cpu_share"]
     return bool((shares >= report.analysis.thresholds.gc_cpu_warn).any())
+
+
+def _of_long_runs(report: Report) -> pl.DataFrame:
+    """Returns the rows of programs that may have run cycles after their start-up."""
+    least_s = report.analysis.thresholds.warm_up_s
+    return report.analysis.dumps.since_start.filter(
+        pl.col("cycles_s").fill_null(least_s) >= least_s
+    )
 
 
 def _judged(report: Report) -> str:
     """Returns whether the only known share of CPU is high or low, if that is clear."""
-    shares = report.analysis.dumps.since_start["gc_cpu_share"]
+    if (rows := _of_long_runs(report)).is_empty():
+        within = duration(report.analysis.thresholds.warm_up_s)
+        return (
+            f" up to its last cycle, and all cycles ended within {within}: too short to judge"
+        )
+    shares = rows["gc_cpu_share"]
     if (shares < report.analysis.thresholds.gc_cpu_little).any():
         return ", which is little"
     return ", which is much" if is_costly(report) else ""

@@ -11,6 +11,7 @@ import polars as pl
 from gctrace_analyzer.analysis.metrics.since_start import shows_costs
 from gctrace_analyzer.analysis.postmortem.circumstances import holders, restarted
 from gctrace_analyzer.analysis.postmortem.death import UNITS
+from gctrace_analyzer.analysis.postmortem.facts import LEAST_LIMIT_MIB, MOST_OF_LIMIT
 from gctrace_analyzer.analysis.postmortem.memory_of_dumps import HEAP_ALLOCATED, Memory
 from gctrace_analyzer.analysis.postmortem.remedies import of_stop
 from gctrace_analyzer.analysis.settings.known_programs import is_not_go
@@ -102,6 +103,10 @@ _UNNAMED = (
     "Which part the other {} are (idle heap, stacks, GC metadata), the input does not show: "
     "HeapIdle, HeapReleased, StackSys, GCSys and OtherSys of MemStats do."
 )
+_LIMIT_IF_GO = (
+    "If the program in {} is written in Go, set GOMEMLIMIT={}MiB (90 % of the limit), if its live "
+    "heap is smaller. Otherwise, raise the limit."
+)
 _LET_KILL = "Raise its limit, which lets its processes go on, or turn its OOM killer on."
 _PANICS = "With vm.panic_on_oom=0 the kernel kills one process instead of stopping the host."
 
@@ -145,6 +150,12 @@ def _next_of_used(states: pl.DataFrame, used: list[str]) -> str:
         return ""
     if (states["event"] == WAITS).any():
         return _LET_KILL
+    most = pl.coalesce("memory_now_bytes", "memory_used_bytes") / pl.col("memory_limit_bytes")
+    is_enough = pl.col("memory_limit_bytes") > LEAST_LIMIT_MIB * MIB
+    near = states.filter(is_enough, most > MOST_OF_LIMIT)
+    for row in near.sort(most, descending=True).head(1).iter_rows(named=True):
+        least = int(MOST_OF_LIMIT * row["memory_limit_bytes"] / MIB)
+        return _LIMIT_IF_GO.format(_subject(row, "it").replace("The ", "the ", 1), least)
     return _RECORD_IF_GO.replace("If it", "If one of them" if len(used) > 1 else "If it")
 
 
@@ -152,7 +163,7 @@ def _next_of_processes(shown: str) -> str:
     """Returns what to do about the process with the most memory, which may not be Go."""
     largest = _LARGEST.search(shown)
     if largest is None or not is_not_go(largest[1]):
-        return _RECORD
+        return _RECORD_IF_GO
     return (
         f"Limit the memory of {largest[1]} by its own settings, or give it more: it is not written "
         "in Go, if it is the well-known one."
@@ -260,8 +271,8 @@ def _used_of_limits(states: pl.DataFrame, unnamed: str) -> Iterator[str]:
             )
         elif row["event"] == SLOWED and limit is not None:
             yield (
-                f"{subject} has reached its MemoryHigh, {mib(limit)}: above it, the kernel takes "
-                "memory back and slows its processes down, and kills none."
+                f"{subject} used {mib(used)}, and has reached its MemoryHigh, {mib(limit)}: above "
+                "it, the kernel takes memory back and slows its processes down, and kills none."
             )
         elif used is not None and limit is not None:
             left = f"{mib(limit - used)} are left{hits}"
@@ -298,7 +309,8 @@ def _used_of_limits(states: pl.DataFrame, unnamed: str) -> Iterator[str]:
                 "does not always kill it."
             )
         elif now is not None:
-            yield f"{subject} used {mib(now)}."
+            peak = f" ({mib(most)} at most)" if mib(most) not in (mib(now), mib(None)) else ""
+            yield f"{subject} used {mib(now)}{peak}."
 
 
 def without_victim(invocations: pl.DataFrame) -> tuple[str, str]:

@@ -142,7 +142,7 @@ def test_the_memory_of_a_unit_is_that_of_its_control_group() -> None:
     status = (
         "● docker.service - Docker\n   Memory: 18.4G\n   CGroup: /system.slice/docker.service\n"
     )
-    assert "18,842 MiB are in use in its control group, with page cache." in shown(status)
+    assert shown(status) == "The unit docker.service used 18.4 GiB."
 
 
 def test_tasklist_has_the_working_set() -> None:
