@@ -116,7 +116,7 @@ _RECOVERED = "a panic that net/http recovered, after which the program went on"
 
 _WITHOUT_GC = {
     "the access log of a web server": r"\"(?:GET|HEAD|POST|PUT|DELETE) \S{1,999} HTTP/\d",
-    "the log of a job that was asked to stop (exit code 143, SIGTERM)": r"exit (?:code|status) 143\b",
+    "the log of a job that was asked to stop (exit code 143, SIGTERM)": "exit (?:code|status) 143",
 }
 _FOREIGN = (
     (
@@ -160,13 +160,6 @@ _FOREIGN = (
         "Prometheus text without line breaks",
         r"[^\n#]# (?:HELP|TYPE) \w+ [^\n]*# (?:HELP|TYPE) \w+ ",
     ),
-    (
-        "a table, but not of MemStats",
-        r"(?:^\|[^\n]*\|[ \t]*\n){2}|^\|[ :|-]*-[ :|-]*\|?\s*$|"
-        r"\A(?:[$#>] [^\n]*\n)?(?!INFO|WARN|ERROR|DEBUG)[A-Z]{2,30}(?: [A-Z]{1,30})?"
-        r"(?:(?: {2,}+|\t)[A-Z][A-Za-z%()/-]{0,30}+(?: [A-Z%/][A-Z%/()]{0,30}+){0,4}+){2}|"
-        r"\A[^\n,;\t:[{]{1,40}([,;\t])(?:[^\n,;\t:[{]{0,40}(?:\1|\n))+(?:[^\n]*\1[^\n]*\n){2}",
-    ),
 )
 """Outputs that people mistake for the Go runtime's, and how to recognise them."""
 
@@ -179,40 +172,6 @@ def foreign(text: str) -> str | None:
     """
     matches = (name for name, pattern in _FOREIGN if re.search(pattern, text, re.MULTILINE))
     return next(matches, None)
-
-
-_COMMON = frozenset(
-    ("a", "and", "as", "be", "but", "for", "have", "i", "in", "is", "it", "not", "of", "on", "or",
-     "that", "the", "this", "to", "was", "with", "you")
-)  # fmt: skip
-"""Words that are common in sentences but rare in program output."""
-
-_MANY, _FEWEST_WORDS, _MUCH_TEXT = 0.15, 8, 0.3
-"""Share of such words in a sentence, least words of a sentence, and share of the text."""
-
-_STRUCTURED = ("{", "[", "<", '"', "|", "+-")
-_SENTENCES = "text in sentences, whose figures are not read"
-_OF_SENTENCES = (
-    "Save what a tool printed, and read that: gctrace (GODEBUG=gctrace=1), MemStats "
-    "(heap?debug=1, /debug/vars), /metrics, `ps aux`, `kubectl describe pod`."
-)
-
-
-def _is_prose(text: str) -> bool:
-    """Returns whether a large part of a text consists of sentences.
-
-    >>> _is_prose("I would like to know why the RSS of it is so high and what I can do.")
-    True
-    """
-    sentences = 0
-    for line in text.split("\n"):
-        # A line with a date belongs to a log.
-        words = [] if re.match(r"\d{2,4}-\d\d\b", line) else line.lower().split()
-        if len(words) >= _FEWEST_WORDS and sum(map(_COMMON.__contains__, words)) >= _MANY * len(
-            words
-        ):
-            sentences += len(line)
-    return sentences > _MUCH_TEXT * len(text)
 
 
 _NOT_FETCHED = (
@@ -289,9 +248,6 @@ def unrecognised(facts: SourceFacts, text: str) -> NoDataError:
     elif consumed := _CONSUMED.findall(text):
         sizes = ", ".join(f"{name} {size_text(int(size) / MIB)}" for name, size in consumed)
         hint = f"The programs that consumed the most virtual memory: {sizes}."
-    is_structured = first.startswith(_STRUCTURED)
-    if seen is None and not is_structured and _is_prose(text):
-        seen, hint = _SENTENCES, _OF_SENTENCES
     if seen is not None:
         problem = f"this looks like {seen}. It has {problem}"
     return NoDataError(facts.name, problem, hint, lines=lines, first=first)

@@ -35,7 +35,7 @@ def test_a_crash_may_begin_behind_other_text_on_its_line() -> None:
     rest = (
         "SIGABRT: abort\nPC=0x6b220e m=0 sigcode=18446744073709551610\n\ngoroutine 0 [idle]:\n"
     )
-    with pytest.raises(NoDataError, match="crash of a Go program(?s:.)*kernel.threads-max"):
+    with pytest.raises(NoDataError, match=r"crash of a Go program(?s:.)*kernel\.threads-max"):
         read_text(f"  Warning  Failed  25m  kubelet, n1  Error: runc failed: {error}\n{rest}")
 
 
