@@ -13,7 +13,6 @@ from gctrace_analyzer.ingest.evidence.message import STATED
 from gctrace_analyzer.ingest.memstats import csv
 from gctrace_analyzer.ingest.metrics import layouts
 from gctrace_analyzer.ingest.wrappers import csv_export, journal
-from gctrace_analyzer.units import MIB, size_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -128,7 +127,6 @@ _FOREIGN = (
         "the GC trace of Node.js",
         r"(?:Scavenge|Mark-[Cc]ompact|Mark-sweep) [^\n]*-> [\d.]+ \([\d.]+\) MB",
     ),
-    ("Windows' warning of low memory (its commit limit)", r"a low virtual memory condition"),
     ("a crash of Node.js", r"JavaScript heap out of memory"),
     ("a traceback of Python", r"^Traceback \(most recent call last\)|^MemoryError"),
     ("a crash of .NET", r"System\.OutOfMemoryException"),
@@ -145,17 +143,12 @@ _FOREIGN = (
     ("the GC trace of Python", r"gc: (?:collecting generation|done)"),
     *_WITHOUT_GC.items(),
     ("an execution trace of Go", r"\Ago 1\.\d\d? trace"),
-    ("the compiler's escape analysis", r"(?:escapes|moved) to heap"),
     (
         "a table of goroutines (debug=1 has a profile of them), without GC cycles",
         r"^goroutine \d+ \[[a-z][\w ,]*\]:",
     ),
     ("results of `go test -bench`, without GC cycles", r"^Benchmark\S+\s+\d+\s+[\d.]+ ns/op"),
-    ("the output of top or ps", r"^ *(?:PID|USER) +(?:USER|PID) .*(?:RES|RSS|%MEM)"),
-    ("the output of free or df", r"^ +total +used +free|^Filesystem +(?:Size|1K-blocks) "),
     ("a description of resources (YAML)", r"\A(?:---\s*)?(?:apiVersion|kind|services): ?"),
-    ("Go source code", r"^package \w+\s*$"),
-    ("a web page (HTML)", r"(?i)\A\s*<(?:!doctype html|html)"),
     (
         "Prometheus text without line breaks",
         r"[^\n#]# (?:HELP|TYPE) \w+ [^\n]*# (?:HELP|TYPE) \w+ ",
@@ -208,9 +201,6 @@ _RECORDS = (
     "Save what the platform shows of the container or unit that ended (state, exit code, memory "
     "limit), or the kernel's log of that time, and read that."
 )
-_CONSUMED = re.compile(r"([^\s:]{1,64}) \(\d{1,10}\) consumed (\d{1,15}) bytes")
-"""Message of Windows (Resource-Exhaustion-Detector) about the largest programs."""
-
 _OOMD = re.compile(r"(?i)systemd-oomd")
 _OF_OOMD = (
     "`journalctl -u systemd-oomd` has its whole lines (Killed /… due to …), and\n"
@@ -232,7 +222,8 @@ def unrecognised(facts: SourceFacts, text: str) -> NoDataError:
     problem = f"{count}, none of them gctrace output, MemStats, Go metrics or an OOM kill"
     hint = (
         "If it is a Go program, start it with GODEBUG=gctrace=1 and keep its standard error:\n"
-        "    GODEBUG=gctrace=1 ./server 2> run.log"
+        "    GODEBUG=gctrace=1 ./server 2> run.log\n"
+        "  Figures in sentences are not read: save what a tool printed."
     )
     if seen in (_CRASH, _RECOVERED):
         hint = words.after_crash(text)
@@ -245,9 +236,6 @@ def unrecognised(facts: SourceFacts, text: str) -> NoDataError:
         if _OOMD.search(text):
             seen = "words about systemd-oomd, without the line of a kill"
             hint = _OF_OOMD
-    elif consumed := _CONSUMED.findall(text):
-        sizes = ", ".join(f"{name} {size_text(int(size) / MIB)}" for name, size in consumed)
-        hint = f"The programs that consumed the most virtual memory: {sizes}."
     if seen is not None:
         problem = f"this looks like {seen}. It has {problem}"
     return NoDataError(facts.name, problem, hint, lines=lines, first=first)

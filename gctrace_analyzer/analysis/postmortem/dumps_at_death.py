@@ -139,13 +139,8 @@ def _last_dump(memory: Memory, resident: float | None) -> str:
     text = f"Its last MemStats dump shows {alloc:,.0f} MiB of heap allocated"
     if memory.sys_mib is not None:
         text += f" and {memory.sys_mib:,.0f} MiB obtained from the system"
-    if not resident:
+    if not resident or alloc > resident / MOSTLY:
         return f"{text}."
-    if alloc > resident / MOSTLY:
-        return (
-            f"{text}, more than the {resident:,.0f} MiB resident: the dump is of another time or "
-            "process, or part of it was swapped out."
-        )
     share = f"{text}: the heap was {100 * alloc / resident:.0f} % of the resident memory"
     cause = alloc > MOSTLY * resident
     return share + (", and so the cause." if cause else "; it may have grown since the dump.")

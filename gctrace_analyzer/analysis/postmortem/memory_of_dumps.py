@@ -242,6 +242,12 @@ def _hits(part: pl.DataFrame) -> float | None:
 
 def _advice(memory: Memory) -> Iterator[str]:
     held, needed = memory.held_max_mib, memory.needed_max_mib
+    most = memory.heap_sys_max_mib
+    if held is None and most and needed and most > HELD_TIMES * needed:
+        yield (
+            f"The heap holds between {needed:,.0f} and {most:,.0f} MiB: how much of it was "
+            "returned to the OS (HeapReleased) is not in the input."
+        )
     if held and needed and held > HELD_TIMES * needed and held - needed > MIN_IDLE_MIB:
         yield (
             f"The heap had {'up to ' * (memory.dumps > 1)}{size_text(held)} from the OS, "

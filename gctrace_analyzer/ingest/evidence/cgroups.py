@@ -210,7 +210,8 @@ def _units(messages: Iterable[Message]) -> Iterator[Row]:
             shown.append((message.line_no, {"Id": name}))
         elif shown and (match := _OF_STATUS.match(message.text)):
             for size in _SHOWN_SIZES.finditer(match[0]):
-                shown[-1][1][_SHOWN_AS[size["name"]]] = size_bytes(size.groupdict(), "size")
+                name = f"Memory{_SHOWN_AS.get(size['name'], size['name'].title())}"
+                shown[-1][1][name] = size_bytes(size.groupdict(), "size")
     for line_no, unit in shown:
         row = _of_unit(unit)
         if row["memory_limit_bytes"] or row["memory_now_bytes"] or "signal" in row:
@@ -236,10 +237,8 @@ def _of_unit(unit: Mapping[str, str | int | None]) -> Row:
     return row
 
 
-_SHOWN_AS = {
-    "Memory": "MemoryCurrent", "high": "MemoryHigh", "max": "MemoryMax", "limit": "MemoryMax",
-    "peak": "MemoryPeak",
-}  # fmt: skip
+_SHOWN_AS = {"Memory": "Current", "limit": "Max"}
+"""Names of properties in `systemctl status`, if they differ."""
 
 _REACHED = 0.99
 """Share of MemoryHigh that counts as reaching it: the kernel keeps the use near it."""

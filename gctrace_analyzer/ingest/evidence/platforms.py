@@ -223,7 +223,6 @@ def _nearby(messages: Sequence[Message], at: int, wording: wordings.Wording) -> 
     own = [near for near in wordings.NEARBY if near.who == wording.who]
     nearby = messages[max(at - _NEAR_LINES, 0) : at + _NEAR_LINES + 1]
     row = cgroups.of_sacct(messages[at], nearby) if wording.who == "Slurm" else {}
-    # The newest message may be the first one of the log.
     for near in sorted(nearby, key=lambda near: near.line_no):
         is_above = near.line_no <= messages[at].line_no
         for known, match in _matches(own, near.text):

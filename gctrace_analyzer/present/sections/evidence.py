@@ -238,9 +238,11 @@ def deaths(report: Report) -> Iterator[tuple[str, list[tuple[str, str]]]]:
         yield f"… and {left:,} more (table post_mortems)", []
     tables = report.analysis.tables
     # If the kernel's own record of a kill is missing, this may be the run that was killed.
-    if len(ran := tables["oom_invocations"]) and not _is_of_others(tables["oom_kills"]):
-        from gctrace_analyzer.present.sections.without_cycles import without_victim
+    from gctrace_analyzer.present.sections.without_cycles import otherwise_ended, without_victim
 
+    if cards:
+        yield from ((text, []) for text in otherwise_ended(tables["container_states"], least=1))
+    if len(ran := tables["oom_invocations"]) and not _is_of_others(tables["oom_kills"]):
         sentence, advice = without_victim(ran)
         unknown = "; its victim is not in the input" if advice else " and killed nothing"
         yield (

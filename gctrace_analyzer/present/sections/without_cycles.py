@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from itertools import chain, islice
 from typing import TYPE_CHECKING
 
@@ -12,6 +13,7 @@ from gctrace_analyzer.analysis.postmortem.circumstances import holders, restarte
 from gctrace_analyzer.analysis.postmortem.death import UNITS
 from gctrace_analyzer.analysis.postmortem.facts import LEAST_LIMIT_MIB, MOST_OF_LIMIT
 from gctrace_analyzer.analysis.postmortem.remedies import of_stop
+from gctrace_analyzer.analysis.settings.known_programs import is_not_go
 from gctrace_analyzer.ingest.evidence.cgroups import short_name
 from gctrace_analyzer.ingest.evidence.docker import SIGKILL_CODE
 from gctrace_analyzer.ingest.evidence.message import AT_LIMIT, OWN_CODE, SLOWED, WAITS
@@ -40,6 +42,7 @@ if TYPE_CHECKING:
     from gctrace_analyzer.present.report import Report
     from gctrace_analyzer.schema import Row
 
+_LARGEST = re.compile(r"^Resident(?: memory of|:) (\S{1,64})")
 _MOST_CONTAINERS = 3
 _LEAST_RETURNED = 0.1
 """Share of the obtained memory."""
@@ -60,7 +63,7 @@ _RECORD_IF_GO = f"If it is written in Go, {_TO_RECORD}".replace("run the program
 _COSTS = f"To see what GC costs, run it with {_GCTRACE}."
 _HOLDS = (
     "To see what holds the heap, take a heap profile (`go tool pprof "
-    "http://HOST:PORT/debug/pprof/heap`)."
+    "http://HOST:PORT/debug/pprof/heap`); MemStats has the other parts (HeapIdle, StackSys, GCSys)."
 )
 _OUTSIDE = (
     "Find out what grows outside Go: cgo, mmap, libraries of the system. No heap profile of Go "
@@ -96,6 +99,7 @@ _LIMIT_IF_GO = (
     "If the program in {} is written in Go, set GOMEMLIMIT={}MiB (90 % of the limit), if its live "
     "heap is smaller. Otherwise, raise the limit."
 )
+_LIMIT_OTHER = "Limit the memory of {} by its own settings, or give it more."
 _LET_KILL = "Raise its limit, which lets its processes go on, or turn its OOM killer on."
 _PANICS = "With vm.panic_on_oom=0 the kernel kills one process instead of stopping the host."
 
@@ -129,7 +133,9 @@ def no_verdict(report: Report) -> tuple[str, str]:
     log = report.analysis.log
     if log.notes and all(source.found.keys() == {"notes"} for source in log.sources):
         shown = " ".join(note.split(": ", 1)[-1] for note in log.notes)
-        return shown, _RECORD_IF_GO
+        largest = _LARGEST.search(shown)
+        name = largest[1] if largest else None
+        return shown, _LIMIT_OTHER.format(name) if is_not_go(name) else _RECORD_IF_GO
     return "The input does not show how the garbage collector performs.", ""
 
 
@@ -182,7 +188,7 @@ def _of_ends(tables: Mapping[str, pl.DataFrame]) -> tuple[str, str] | None:
         )
         text = " ".join(islice(dict.fromkeys(said), _MOST_CONTAINERS))
         return text, of_stop(stopped["stopped_by"][0])[0]
-    ends = islice(_otherwise_ended(states), _MOST_CONTAINERS)
+    ends = islice(otherwise_ended(states), _MOST_CONTAINERS)
     return (text, _LAST_WORDS) if (text := " ".join(ends)) else None
 
 
@@ -194,9 +200,9 @@ def _subject(row: Row, unnamed: str = "The container") -> str:
     return f"The {kind} {row[kind]}" if row[kind] else unnamed
 
 
-def _otherwise_ended(states: pl.DataFrame) -> Iterator[str]:
-    """Yields how each container ended that was not killed."""
-    for row in states.filter(pl.col("exit_code").is_not_null()).iter_rows(named=True):
+def otherwise_ended(states: pl.DataFrame, least: int = 0) -> Iterator[str]:
+    """Yields how each container ended that was not killed, with at least this exit code."""
+    for row in states.filter(pl.col("exit_code") >= least).iter_rows(named=True):
         if not {row["status"], row["last_status"]} & {"exited", "dead", "terminated"}:
             continue
         code = row["exit_code"]
