@@ -13,6 +13,7 @@ from gctrace_analyzer.ingest.evidence.message import STATED
 from gctrace_analyzer.ingest.memstats import csv
 from gctrace_analyzer.ingest.metrics import layouts
 from gctrace_analyzer.ingest.wrappers import csv_export, journal
+from gctrace_analyzer.units import MIB, size_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -127,6 +128,7 @@ _FOREIGN = (
         "the GC trace of Node.js",
         r"(?:Scavenge|Mark-[Cc]ompact|Mark-sweep) [^\n]*-> [\d.]+ \([\d.]+\) MB",
     ),
+    ("Windows' warning of low memory (its commit limit)", r"a low virtual memory condition"),
     ("a crash of Node.js", r"JavaScript heap out of memory"),
     ("a traceback of Python", r"^Traceback \(most recent call last\)|^MemoryError"),
     ("a crash of .NET", r"System\.OutOfMemoryException"),
@@ -201,11 +203,8 @@ _RECORDS = (
     "Save what the platform shows of the container or unit that ended (state, exit code, memory "
     "limit), or the kernel's log of that time, and read that."
 )
-_OOMD = re.compile(r"(?i)systemd-oomd")
-_OF_OOMD = (
-    "`journalctl -u systemd-oomd` has its whole lines (Killed /… due to …), and\n"
-    "  `journalctl --user` what a unit of a user printed: save and read them."
-)
+_CONSUMED = re.compile(r"([^\s:]{1,64}) \(\d{1,10}\) consumed (\d{1,15}) bytes")
+"""Message of Windows (Resource-Exhaustion-Detector) about the largest programs."""
 
 _MOST_OF_ERROR = 5
 """Lines. A longer text is a program's log, which may contain the same words."""
@@ -233,9 +232,9 @@ def unrecognised(facts: SourceFacts, text: str) -> NoDataError:
         hint = "It is not of a Go program: no GC setting of Go changes its memory."
     elif _KILL_IN_WORDS.search(text):
         seen, hint = "words about an OOM kill, in a form that is not read", _RECORDS
-        if _OOMD.search(text):
-            seen = "words about systemd-oomd, without the line of a kill"
-            hint = _OF_OOMD
+    elif consumed := _CONSUMED.findall(text):
+        sizes = ", ".join(f"{name} {size_text(int(size) / MIB)}" for name, size in consumed)
+        hint = f"The programs that consumed the most virtual memory: {sizes}."
     if seen is not None:
         problem = f"this looks like {seen}. It has {problem}"
     return NoDataError(facts.name, problem, hint, lines=lines, first=first)

@@ -171,7 +171,8 @@ def _states(table: pl.DataFrame, kills: list[Death]) -> Iterator[Death]:
             continue
         identifier = _identifier(row)
         if row["pod"] and not identifier:
-            identifier = f"{row['pod']} {row['restart_count'] or restarts[row['pod']]}"
+            count = row["restart_count"]
+            identifier = f"{row['pod']} {restarts[row['pod']] if count is None else count}"
         known = by_pod.get((row["pod"], row["container"]), []) if row["pod"] else []
         known = known or [
             number

@@ -215,3 +215,9 @@ def test_a_container_may_be_called_after_its_role() -> None:
 def test_two_views_of_a_pod_may_show_the_same_kill() -> None:
     (death,) = read_text(LISTED_POD + LAST_STATE).post_mortems()
     assert (death.pod, "restarted 4 times" in death.reading[0]) == ("api-0", True)
+
+
+def test_a_watched_pod_was_killed_before_and_after_its_first_restart() -> None:
+    text = LISTED_POD.replace("4 (57s ago)", "0")
+    text += LISTED_POD.split("\n")[1].replace("4 (57s ago)", "1 (9s ago)")
+    assert len(read_text(text).post_mortems()) == 2
