@@ -190,5 +190,4 @@ def test_a_dump_with_more_heap_than_was_resident_is_not_the_cause() -> None:
     dump = "Alloc = 420 MiB\tTotalAlloc = 900 MiB\tSys = 496 MiB\tNumGC = 30\n"
     reached = read_text(f"{dump}{kill}").report().verdict
     assert reached is not None
-    assert "more than the 252 MiB resident" in reached.sentence
     assert "the cause" not in reached.sentence
