@@ -155,6 +155,18 @@ _FOREIGN = (
         "Prometheus text without line breaks",
         r"[^\n#]# (?:HELP|TYPE) \w+ [^\n]*# (?:HELP|TYPE) \w+ ",
     ),
+    ("the compiler's escape analysis", r"(?:escapes|moved) to heap"),
+    ("the output of top or ps", r"^ *(?:PID|USER) +(?:USER|PID) .*(?:RES|RSS|%MEM)"),
+    ("the output of free or df", r"^ +total +used +free|^Filesystem +(?:Size|1K-blocks) "),
+    ("Go source code", r"^package \w+\s*$"),
+    ("a web page (HTML)", r"(?i)\A\s*<(?:!doctype html|html)"),
+    (
+        "a table, but not of MemStats",
+        r"(?:^\|[^\n]*\|[ \t]*\n){2}|^\|[ :|-]*-[ :|-]*\|?\s*$|"
+        r"\A(?:[$#>] [^\n]*\n)?(?!INFO|WARN|ERROR|DEBUG)[A-Z]{2,30}(?: [A-Z]{1,30})?"
+        r"(?:(?: {2,}+|\t)[A-Z][A-Za-z%()/-]{0,30}+(?: [A-Z%/][A-Z%/()]{0,30}+){0,4}+){2}|"
+        r"\A[^\n,;\t:[{]{1,40}([,;\t])(?:[^\n,;\t:[{]{0,40}(?:\1|\n))+(?:[^\n]*\1[^\n]*\n){2}",
+    ),
 )
 """Outputs that people mistake for the Go runtime's, and how to recognise them."""
 
@@ -201,7 +213,7 @@ _NOT_FETCHED = (
 _KILL_IN_WORDS = re.compile(r"(?i)\boom[- _]?kill|systemd-oomd")
 _RECORDS = (
     "Save what the platform shows of the container or unit that ended (state, exit code, memory "
-    "limit), or the kernel's log of that time, and read that."
+    "limit), or the log of the kernel or of `journalctl -u systemd-oomd`, and read that."
 )
 _CONSUMED = re.compile(r"([^\s:]{1,64}) \(\d{1,10}\) consumed (\d{1,15}) bytes")
 """Message of Windows (Resource-Exhaustion-Detector) about the largest programs."""

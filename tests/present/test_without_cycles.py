@@ -138,7 +138,7 @@ def test_the_page_of_a_kill_has_its_figures_once() -> None:
     text = report_page.dumps(report).replace("\N{NO-BREAK SPACE}", " ")
     assert 'href="#deaths"' in text
     assert 'id="GC039"' not in text
-    assert "of heap allocated, and does not say which of them was killed" in text
+    assert "with 6,773 MiB of heap allocated or more: 92 % of what was resident" in text
 
 
 def test_kills_of_unknown_limits_say_so() -> None:
@@ -309,6 +309,13 @@ def test_why_several_dumps_show_no_costs(second: str, said: str) -> None:
     dump = "Alloc = 9 MiB TotalAlloc = 30 MiB Sys = 48 MiB NumGC = 7\n"
     text, _ = no_verdict(read_text(f"{first}{dump}{second}{dump}").report())
     assert f"{said}, so they do not show what GC costs now." in text
+
+
+def test_what_the_sizes_leave_unnamed_is_said() -> None:
+    text, _ = no_verdict(read_text("Alloc = 61 MiB Sys = 2317 MiB NumGC = 9\n").report())
+    assert "Which part the other 2,256 MiB are" in text
+    text, _ = no_verdict(read_text("Alloc = 61 MiB Sys = 70 MiB NumGC = 9\n").report())
+    assert "Which part" not in text
 
 
 @pytest.mark.parametrize(("name", "is_go"), [("java", False), ("minio", True)])

@@ -116,6 +116,12 @@ def _neighbours(facts: Evidence, tables: Mapping[str, pl.DataFrame]) -> str:
 
 def _several_dumps(sizes: list[float], resident: float | None) -> str:
     least, most = (f"{end:,.0f}" for end in (min(sizes), max(sizes)))
+    if resident and min(sizes) > MOSTLY * resident:
+        return (
+            f"The input has MemStats of {len(sizes)} programs, each with {least} MiB of heap "
+            f"allocated or more: {100 * min(sizes) / resident:.0f} % of what was resident, so the "
+            "Go heap was the cause."
+        )
     return (
         f"The input has MemStats of {len(sizes)} programs, with {least} to {most} MiB of heap "
         "allocated, and does not say which of them was killed."

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from gctrace_analyzer.analysis.metrics import since_start
+from gctrace_analyzer.analysis.settings.releases import may_limit
 from gctrace_analyzer.ingest.memstats import fields
 from gctrace_analyzer.present.format import count, duration, mib, place, share
 from gctrace_analyzer.present.sections.overview import named
@@ -68,6 +69,7 @@ def _since_start(report: Report) -> Iterator[str]:
         if at != last and not report.is_scraped:
             since = f"From its start to the dump of {place(row['source'], at)}"
         yield f"{text[:1].upper()}{text[1:]}." if only_ring else f"{since}, {text}."
+        yield from _stops_the_world(row, report)
         yield from _forced(row)
         yield from _long_pause(row, report)
     elif (s := report.analysis.figures).cycles:
@@ -178,6 +180,17 @@ def _stopped(total_ms: float | None, estimated: Collection[str]) -> str:
 
 def _least(estimated: Collection[str]) -> str:
     return "at least " if "stw_total_ms" in estimated else ""
+
+
+def _stops_the_world(row: Mapping[str, Any], report: Report) -> Iterator[str]:
+    """Yields a sentence if every cycle stopped an old program for long."""
+    shortest, t = row["stw_min_ms"], report.analysis.thresholds
+    is_old = not may_limit(report.analysis.settings.value("go_version"))
+    if is_old and shortest is not None and shortest >= t.stw_bad_ms and row["pauses_listed"]:
+        yield (
+            "Go before 1.5 stops the program for the whole cycle: build it with a current Go "
+            "first."
+        )
 
 
 def _forced(row: Mapping[str, Any]) -> Iterator[str]:
