@@ -147,7 +147,9 @@ class _Reader:
     def no_kill(self, match: re.Match[str], about: Row) -> None:
         incident = self.at("no kill", about, after={"invoked", "context", "usage", "task in"})
         incident.facts |= columns(match)
-        incident.facts.setdefault("scope", oom_lines.scope(match.string[: match.start()]))
+        # Without a victim, the words are the same whichever memory ran out.
+        if match["pid"]:
+            incident.facts.setdefault("scope", oom_lines.scope(match.string[: match.start()]))
         if match[0] in oom_lines.NOTHING_KILLABLE:
             incident.facts["nothing_killable"] = True
         if "panic" in match.string:
