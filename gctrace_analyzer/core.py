@@ -134,7 +134,7 @@ class Core(Protocol):
         """
 
     def concurrent_processes(
-        self, facts: bytes, *, slack_s: float, open: int, lookahead: int
+        self, facts: bytes, *, slack_s: float, open: int, other_live: float, lookahead: int
     ) -> Table:
         """Returns the process of each cycle (`process`, int64), like `_best_fits` in `chains.py`.
 

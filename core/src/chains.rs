@@ -15,6 +15,8 @@ pub struct Limits {
     pub slack_s: f64,
     /// Only this many of the last processes can get more cycles.
     pub open: usize,
+    /// Factor between live heaps; with another GOMAXPROCS after missing lines, it is another process.
+    pub other_live: f64,
     /// How many cycles of other processes may come between two of one process.
     pub lookahead: usize,
 }
@@ -166,7 +168,10 @@ impl Chain {
             return None;
         }
         if apart > 1.0 {
-            return Some(apart - 1.0);
+            let (one, other) = (or_zero(last.live), or_zero(cycle.live));
+            let is_other = !is_equal(or_zero(cycle.procs), or_zero(last.procs))
+                && one.max(other) > limits.other_live * (one.min(other) + 1.0);
+            return (!is_other).then_some(apart - 1.0);
         }
         // The heap cannot shrink between cycles.
         if cycle.heap < last.live - 1.0 {
@@ -226,6 +231,7 @@ mod tests {
     const LIMITS: Limits = Limits {
         slack_s: 0.002,
         open: 64,
+        other_live: 4.0,
         lookahead: 32,
     };
 

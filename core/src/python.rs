@@ -245,17 +245,19 @@ mod _core {
 
     /// Returns the process of each cycle of a stream that several programs share.
     #[pyfunction]
-    #[pyo3(signature = (facts, *, slack_s, open, lookahead))]
+    #[pyo3(signature = (facts, *, slack_s, open, other_live, lookahead))]
     fn concurrent_processes(
         py: Python<'_>,
         facts: &[u8],
         slack_s: f64,
         open: usize,
+        other_live: f64,
         lookahead: usize,
     ) -> PyResult<Table> {
         let limits = Limits {
             slack_s,
             open,
+            other_live,
             lookahead,
         };
         let columns = numbers(facts);

@@ -3,12 +3,13 @@
 In one process, numbers and times only grow, and no cycle begins before the last one has ended. A
 lower number means a restart, unless an older process continues afterwards. Then several processes
 share the stream (`go test` and the compiler it runs), and each cycle goes to the process that it
-continues best. A change of GOMAXPROCS never starts a process.
+continues best. A change of GOMAXPROCS alone never starts a process.
 """
 
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -31,6 +32,9 @@ SHARE_FROM_S = 0.1
 SHARE_SLACK = 0.98
 """Share of the GC CPU time. A decrease by more than this is not rounding."""
 
+OTHER_LIVE = 4
+"""Factor between live heaps. With another GOMAXPROCS after missing lines, it is another process."""
+
 OPEN_CHAINS = 64
 """Only this many of the last processes can get more cycles, to limit the cost of crash loops."""
 
@@ -38,20 +42,35 @@ LOOKAHEAD = 32
 """How many cycles of other processes may come between two of one process."""
 
 
+FENCE = re.compile(r"[ >]*```")
+
+_IS_START = pl.col("text").str.contains(STARTS)
+
 RUN = "run"
 """Column with the number of program starts (commands) above a cycle."""
 
 
 def with_runs(
-    cycles: list[pl.DataFrame], messages: Sequence[pl.DataFrame]
+    cycles: list[pl.DataFrame], messages: Sequence[pl.DataFrame], beginning: str
 ) -> list[pl.DataFrame]:
-    """Returns the cycles of an input, with `RUN` if commands in it start programs."""
-    starts = [frame.filter(pl.col("text").str.contains(STARTS)) for frame in messages]
-    if not any(map(len, starts)):
+    """Returns the cycles of an input, with `RUN` if commands in it start programs.
+
+    So does a block of code in its beginning, if its numbers do not continue those before.
+    """
+    starts = [at for frame in messages for at in frame.filter(_IS_START)["line_no"]]
+    lines = enumerate(beginning.split("\n"), start=1) if "```" in beginning else ()
+    fences = [at for at, line in lines if FENCE.match(line)]
+    if not cycles or not (starts or fences):
         return cycles
-    begun = pl.concat(frame["line_no"] for frame in starts).sort()
+    places = pl.concat(frame.select("line_no", "gc_num") for frame in cycles)
+    above = (pl.Series(sorted(of), dtype=pl.Int64) for of in (fences, starts))
+    block, run = (of.search_sorted(places["line_no"]) for of in above)
+    is_other = (block.diff() != 0) & (places["gc_num"].diff() != 1)
+    run = (run + is_other.fill_null(value=False).cum_sum()).alias(RUN)
+    ends = accumulate(map(len, cycles))
     return [
-        frame.with_columns(begun.search_sorted(frame["line_no"]).alias(RUN)) for frame in cycles
+        frame.with_columns(run[end - len(frame) : end])
+        for frame, end in zip(cycles, ends, strict=True)
     ]
 
 
@@ -139,16 +158,29 @@ def _links(facts: Sequence[pl.DataFrame]) -> Iterator[pl.DataFrame]:
 def _follows() -> pl.Expr:
     """Returns whether a cycle has a larger number than the row before, and begins after its end.
 
-    It also has the same kind, and the GC CPU time since the start has not fallen.
+    It also has the same kind, the GC CPU time since the start has not fallen, and GOMAXPROCS and
+    the live heap have not both changed where lines are missing.
     """
-    num, start, end, procs, share, kind = map(pl.col, _place())
+    num, start, end, procs, live, share, kind = map(pl.col, _place())
     later = (start >= end.shift() - CLOCK_SLACK_S).fill_null(value=True)
     # The printed share of the total time is truncated.
     before = procs * end
     now = before.shift() + procs * (end - end.shift())
     most = pl.when(end > SHARE_FROM_S).then(SHARE_SLACK * share * before)
     falls = ((share + 1) * now < most.shift()).fill_null(value=False)
-    return (num > num.shift()) & (kind == kind.shift()) & later & ~falls
+    larger, smaller = (of(live, live.shift()) for of in (pl.max_horizontal, pl.min_horizontal))
+    other = (
+        (num > num.shift() + 1)
+        & (procs != procs.shift())
+        & (larger > OTHER_LIVE * (smaller + 1))
+    )
+    return (
+        (num > num.shift())
+        & (kind == kind.shift())
+        & later
+        & ~falls
+        & ~other.fill_null(value=False)
+    )
 
 
 @cache
@@ -159,6 +191,7 @@ def _place() -> dict[str, pl.Expr]:
         "start": pl.col("start_s"),
         "end": end_s(),
         "procs": pl.col("procs"),
+        "live": pl.col("heap_live_mib"),
         "share": _share_pct(),
         "kind": _kind_of_format(),
     }
@@ -213,7 +246,6 @@ def _facts(cycles: pl.DataFrame) -> pl.DataFrame:
     """Returns the columns of `_Cycle`."""
     columns = _place() | {
         "heap": pl.col("heap_start_mib"),
-        "live": pl.col("heap_live_mib"),
         "goal": pl.col("heap_goal_mib"),
         "stacks": pl.col("stacks_mib"),
         "cpu": pl.sum_horizontal(_GC_CPU) / 1000,
@@ -269,9 +301,11 @@ class _Chain:
         start, end = cycle.start, last.end
         if start is not None and end is not None and start < end - CLOCK_SLACK_S:
             return math.inf
-        if apart > 1:
-            return apart - 1
         heap, live = cycle.heap, last.live
+        if apart > 1:
+            less, more = sorted((live or 0, cycle.live or 0))
+            is_other = cycle.procs != last.procs and more > OTHER_LIVE * (less + 1)
+            return math.inf if is_other else apart - 1
         # The heap cannot shrink between cycles.
         return math.inf if heap is not None and live is not None and heap < live - 1 else 0
 
@@ -354,6 +388,7 @@ def _concurrent(facts: Sequence[pl.DataFrame]) -> pl.Series:
         b"".join(core.packed(numbers)),
         slack_s=CLOCK_SLACK_S,
         open=OPEN_CHAINS,
+        other_live=OTHER_LIVE,
         lookahead=LOOKAHEAD,
     )
     return pl.DataFrame(table)["process"]

@@ -240,7 +240,7 @@ def take_cycles(
         given = [
             frame.hstack([constant(name, len(frame))]) for frame in part.cycles if len(frame)
         ]
-        inputs.append(_in_time_order(with_runs(given, part.messages)))
+        inputs.append(_in_time_order(with_runs(given, part.messages, part.beginning)))
         part.cycles = []
     frames = list(chain.from_iterable(_continuing([each for each in inputs if each])))
     if not frames:

@@ -93,6 +93,27 @@ def test_a_change_of_procs_does_not_start_a_process() -> None:
     ) == [0, 0, 0]
 
 
+@pytest.mark.parametrize("first", [True, False])
+def test_other_procs_and_another_live_heap_after_missing_lines_are_another_process(
+    *, first: bool
+) -> None:
+    large, small = {"procs": 1, "live": 210, "pct": 1}, {"procs": 8, "live": 4, "pct": 1}
+    before, after = (large, small) if first else (small, large)
+    assert processes(cycle(3, 46.9, **before), cycle(15, 121.3, **after)) == [0, 1]
+    assert processes(cycle(3, 46.9, **before), cycle(4, 121.3, **before | {"procs": 4})) == [
+        0,
+        0,
+    ]
+    near = after | {"live": before["live"]}
+    assert processes(cycle(3, 46.9, **before), cycle(15, 121.3, **near)) == [0, 0]
+
+
+def test_code_blocks_are_of_other_processes_unless_their_numbers_continue() -> None:
+    fence = "```\n\nLater:\n\n```\n"
+    assert processes("```\n", cycle(3, 1.0), fence, cycle(4, 2.0), "```\n") == [0, 0]
+    assert processes("```\n", cycle(3, 1.0), fence, cycle(9, 2.0), "```\n") == [0, 1]
+
+
 def test_two_shapes_are_two_processes() -> None:
     assert processes(
         LINES["gc16"] + "\n", LINES["gc18"].replace("gc 1 @0.0", "gc 9 @9.0") + "\n"
