@@ -28,7 +28,7 @@ from gctrace_analyzer.advise.refusal import (
     why_no_load,
 )
 from gctrace_analyzer.analysis.settings.limits import STACK_TIMES
-from gctrace_analyzer.analysis.settings.naming import gogc_text, limit_text
+from gctrace_analyzer.analysis.settings.naming import gogc_name, limit_text
 from gctrace_analyzer.analysis.settings.releases import go_version
 from gctrace_analyzer.analysis.settings.search import COMMON, DEFAULT_GOGC, cost_of
 from gctrace_analyzer.analysis.settings.setters import Eased, limit_eased, limit_sets_most_goals
@@ -220,7 +220,7 @@ def _setting_warning(regime: Regime, settings: Settings) -> Iterator[str]:
     if regime.set_by == "either" and settings.gogc is None and gogc is not None:
         unusual = ", an unusual value," if cost_of(gogc) > COMMON else ""
         yield (
-            f"the heap goals look like {gogc_text(regime)}{unusual} or like "
+            f"the heap goals look like {gogc_name(regime)}{unusual} or like "
             f"{limit_text(regime)}: specify which it is"
         )
 

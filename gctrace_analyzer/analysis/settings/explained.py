@@ -235,6 +235,8 @@ def _with_alternative(part: Part, seen: pl.DataFrame, known: Known, *, limited: 
     """
     rows = seen[part.begin : part.end]
     stated = known.limit.value, known.gogc.value
+    # While nearly nothing is live, GOGC alone sets its heap minimum, which never changes.
+    minima = rows["goal"].filter((rows["live"] == 0) & rows["low"].is_finite())
     if part.state.is_limited:
         # The sweeper needs room above a small heap, and one large allocation may come first.
         raised = rows["goal"] - rows["live"] <= _SWEPT_MIB
@@ -243,7 +245,8 @@ def _with_alternative(part: Part, seen: pl.DataFrame, known: Known, *, limited: 
         lows = rows["low_raised"].zip_with(raised, rows["low"])
         low, high = max(greatest(lows), 0.0), -greatest(-rows["high"])
         usual = search.usual_between(low, high)
-        if stated != (None, None) or (usual is None and not 0 < low <= high):
+        is_one = 0 < low <= high and minima.n_unique() < 2
+        if stated != (None, None) or (usual is None and not is_one):
             return part
         state = State((low + high) / 2 if usual is None else usual, math.inf, 0.0)
         return part._replace(state=state, both=not exceeds(rows, part.state.drift[1]))

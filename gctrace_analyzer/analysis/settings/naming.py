@@ -55,7 +55,7 @@ def _changed(before: Regime, after: Regime) -> Iterator[str]:
         yield setting_text(after)
         levels = (before.gogc_pct, after.gogc_pct)
         if after.is_limited and None not in levels and levels[0] != levels[1]:
-            yield gogc_text(after)
+            yield gogc_name(after)
         is_named = after.is_limited or after.memory_limit_source == "inferred"
         if not is_named and _are_apart(before, after):
             yield _limit_text(after)
@@ -75,10 +75,10 @@ def percent_text(gogc: float) -> str:
 
 def setting_text(regime: Regime) -> str:
     """Returns what sets the goals: `GOGC=100`, `a memory limit of 35 to 53 MiB`."""
-    gogc, limit = regime.gogc_pct, _limit_text(regime)
+    limit = _limit_text(regime)
     if regime.is_limited:
         return limit
-    text = "an unknown GOGC" if gogc is None else f"GOGC={percent_text(gogc)}"
+    text = "an unknown GOGC" if regime.gogc_pct is None else gogc_name(regime)
     is_inferred = regime.memory_limit_source == "inferred" and limit != _OFF
     return f"{text} and {limit}" if is_inferred else text
 
@@ -100,14 +100,6 @@ def limit_text(regime: Regime) -> str:
     low, high = regime.memory_limit_mib_low, regime.memory_limit_mib_high
     least = f"{low:,.0f} to" if low else "at most"
     return "a memory limit" + (f" of {least} {high:,.0f} MiB" if high else "")
-
-
-def gogc_text(regime: Regime) -> str:
-    """Returns an inferred GOGC: `GOGC=100`, or its interval where the goals show no more."""
-    low, gogc, high = regime.gogc_pct_low or 0, regime.gogc_pct or 0, regime.gogc_pct_high
-    if high is None or high <= (1 + _NEAR) * gogc:
-        return f"GOGC={percent_text(gogc)}"
-    return f"a GOGC of {f'{low:.0f} to' if low >= 1 else 'at most'} {high:.0f}"
 
 
 def gogc_range(regime: Regime | None) -> tuple[float, float] | None:
@@ -148,6 +140,3 @@ def range_name(low: float | None, high: float | None) -> str:
 
 _FAR = 1.5
 """Ratio to the inferred GOGC that counts as far: a GOGC twice as high may set the same few MiB."""
-
-_NEAR = 0.08
-"""Share of a GOGC. If the upper end is closer, a sentence shows no interval."""

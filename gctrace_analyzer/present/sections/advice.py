@@ -81,7 +81,7 @@ def name_of(row: Row, predictor: Predictor) -> str:
     if predictor.gogc_is_assumed:
         return f"{name} (assumed)"
     if most_gogc(regime) is not None and not row["memory_limit_mib"]:
-        return gogc_name(regime) if regime else name
+        name = gogc_name(regime) if regime else name
     return _with_gogc(name, row["memory_limit_mib"], predictor)
 
 
@@ -96,6 +96,9 @@ def _with_gogc(name: str, limit: float | None, predictor: Predictor) -> str:
         gogc = f"GOGC≥{regime.gogc_pct_low:.0f}" if regime.gogc_pct_low else "GOGC=?"
     if gogc_range(regime) is not None:
         gogc = gogc_name(regime)
+    if regime.set_by == "either" and not limit and regime.memory_limit_mib_high:
+        limits = range_name(regime.memory_limit_mib_low, regime.memory_limit_mib_high)
+        gogc = f"{gogc} or GOMEMLIMIT{limits}MiB"
     return " ".join([gogc, *others])
 
 

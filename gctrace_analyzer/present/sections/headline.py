@@ -14,8 +14,6 @@ from gctrace_analyzer.analysis.metrics.goroutines import GREW
 from gctrace_analyzer.analysis.settings.naming import (
     distinct,
     gogc_name,
-    gogc_text,
-    percent_text,
     present,
     setting_text,
 )
@@ -121,9 +119,6 @@ _FAR = 1.5
 """Factor from the median. If the end of the log is further away, the median does not describe
 it."""
 
-_MOST_LEVELS = 3
-"""How many values of GOGC are named one after another."""
-
 _FEW = 0.2
 """Share of the goals. A second setter with less is not named."""
 
@@ -205,10 +200,6 @@ def _allocation(report: Report) -> Iterator[KeyFigure]:
     if s.alloc_mib_per_s is not None:
         total = f"{mib(s.alloc_total_mib)} in total"
         yield KeyFigure("Allocation", mib_per_s(s.alloc_mib_per_s), total)
-    elif s.heap_peak_mib is not None and not report.analysis.by_dumps and s.gc_per_s:
-        note = "a cycle allocates too little for sizes in whole MiB"
-        missing = s.is_mostly_missing
-        yield KeyFigure("Allocation", "unknown", "most lines are missing" if missing else note)
 
 
 def with_trends(report: Report, figures: Iterable[KeyFigure]) -> list[KeyFigure]:
@@ -349,9 +340,9 @@ def _setter(report: Report) -> str:
     gogc = report.analysis.summary.effective_gogc_p50
     # Between samples, live heap and goal may come from different cycles.
     unclear = gogc is None or (report.analysis.by_dumps and gogc < 0)
-    effective = (
-        [] if unclear else [f"effective GOGC {_levels_of_gogc(report) or f'{gogc:.0f}'}"]
-    )
+    # A median of several settings is none of them.
+    regimes = distinct(report.analysis.only_regimes)
+    effective = [] if unclear or len(regimes) > 1 else [f"effective GOGC {gogc:.0f}"]
     live = report.analysis.summary.live_heap_p50_mib
     if effective and live is not None and live < report.analysis.thresholds.gogc_min_live_mib:
         # It is the median over heaps large enough to show it.
@@ -359,11 +350,10 @@ def _setter(report: Report) -> str:
     setters = report.analysis.goal_set_by
     setter, cycles = max(setters.items(), key=lambda item: item[1], default=("", 0))
     # The setter is not reported if it is known for only a few cycles.
-    regimes = distinct(report.analysis.only_regimes)
     if len(regimes) == 1 and (regime := regimes[0]).set_by == "either":
         low, high = regime.memory_limit_mib_low or 0, regime.memory_limit_mib_high
         limit = f" of {low:,.0f}–{high:,.0f} MiB" if high else ""
-        return f"set by {gogc_text(regime)} or a limit{limit}"
+        return f"set by {gogc_name(regime)} or a limit{limit}"
     if 2 * cycles <= report.analysis.summary.cycles:
         both = [setters.get(name, 0) for name in ("gogc", "memory-limit")]
         if 2 * sum(both) > report.analysis.summary.cycles and min(both) >= _FEW * sum(both):
@@ -390,13 +380,3 @@ def _limit(report: Report) -> str:
     # Shorter than in a sentence, to fit into 80 columns.
     low, high = regime.memory_limit_mib_low, regime.memory_limit_mib_high
     return f"a {low:,.0f}–{high:,.0f} MiB limit" if low else f"a limit under {high:,.0f} MiB"
-
-
-def _levels_of_gogc(report: Report) -> str:
-    """Returns the values of GOGC if the program changed it, because a median is none of them."""
-    levels = [regime.gogc_pct for regime in distinct(report.analysis.only_regimes)]
-    known = [percent_text(gogc) for gogc in levels if gogc is not None]
-    if len(known) < 2:
-        return ""
-    few = known if len(known) <= _MOST_LEVELS else [known[0], "others", known[-1]]
-    return ", then ".join(few)

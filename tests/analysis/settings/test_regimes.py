@@ -231,6 +231,20 @@ def test_goals_that_both_explain_are_either() -> None:
     assert regime.memory_limit_mib_low == pytest.approx(limit_range(233, 0).low, rel=0.01)
 
 
+@pytest.mark.parametrize(
+    ("goals", "set_by"),
+    [((41, 41), "either"), ((42, 41), "memory-limit"), ((97, 95), "memory-limit")],
+)
+def test_a_heap_minimum_that_changes_is_a_limit(goals: tuple[int, int], set_by: str) -> None:
+    """GOGC=1027 or 2400 would set the same goal in every cycle, the first included."""
+    first, later = goals
+    text = log_of(
+        30, live=0, goal=lambda n: first if n == 1 else later, start=later - 3, end=later - 3
+    )
+    (regime,) = regimes(text)
+    assert regime.set_by == set_by
+
+
 def test_a_goal_above_the_heap_after_missing_lines_disproves_a_limit() -> None:
     """The first goal alone could be that of a limit of 5 to 23 MiB."""
     lines = (
