@@ -28,7 +28,7 @@ from gctrace_analyzer.analysis.timeline import segments as segments_of
 from gctrace_analyzer.analysis.trend import LiveGrowth, live_growth
 from gctrace_analyzer.ingest.processes import longest_process
 from gctrace_analyzer.ingest.rows import column_of, compact, is_long, of_process, where
-from gctrace_analyzer.ingest.sniff import runs_benchmarks
+from gctrace_analyzer.ingest.sniff import runs_benchmarks, started_by_go
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -238,11 +238,6 @@ class Analysis:
         return self.dumps.pauses if self.by_dumps else pauses_of.pauses(self.corrected)
 
     @cached_property
-    def pause_ranges(self) -> list[dict[str, float | int | None]]:
-        """How many pauses are in each range of lengths."""
-        return pauses_of.pause_ranges(self.corrected)
-
-    @cached_property
     def service_levels(self) -> tuple[ServiceLevel, ...]:
         """How well the log keeps each service level that the caller gave."""
         if not self.promised:
@@ -311,7 +306,13 @@ class Analysis:
     @property
     def longest_process(self) -> int | None:
         """The process with the most cycles; None if there is no process."""
-        return longest_process(self.log.tables["processes"])
+        return longest_process(self._own)
+
+    @property
+    def _own(self) -> pl.DataFrame:
+        """The processes, without those of the go command, which starts its program last."""
+        processes = self.log.tables["processes"]
+        return processes.tail(1) if started_by_go(self.log.notes) else processes
 
     @cached_property
     def summary(self) -> Summary:
@@ -365,7 +366,7 @@ class Analysis:
     @cached_property
     def summaries(self) -> dict[int, Summary]:
         """The figures of each process with findings and episodes, in the log's order."""
-        processes = self.log.tables["processes"]
+        processes = self._own
         if not self.by_dumps:
             processes = diagnosed(processes, self.thresholds)
         return {number: self.summary_of(number) for number in processes["process"].sort()}

@@ -252,12 +252,16 @@ def unrecognised(facts: SourceFacts, text: str) -> NoDataError:
     return NoDataError(facts.name, problem, hint, lines=lines, first=first)
 
 
+_LOGGED = r"(?:\W{1,3} ?|[^\n#]{0,80}[\dZ:|\]] {1,3})?"
+"""The prefix of a line: a quotation mark, or that of a log."""
+
 _GO_COMMAND = re.compile(
     r"(?:^|[$#>%/✗✘➜❯»λ] *)((?:[A-Z][A-Z0-9_]*=\S+ +)*go (?:run|build|test)\b[^\n]{0,120})|"
     # The heading of a package in the go command's output.
-    r"^(?:\W{1,3} ?)?# (command-line-arguments|testmain|[\w.~-]{1,99}(?:/[\w.~-]{1,99}){1,9}|"
+    rf"^{_LOGGED}"
+    r"# (command-line-arguments|testmain|[\w.~-]{1, 99}(?:/[\w.~-]{1, 99}){1, 9}|"
     # Standard library packages have no slash, like other headings.
-    r"[a-z]\w{1,40}(?=[ \r]*\ngc 1 @))\s*$",
+    rf"[a-z]\w{{1,40}}(?=[ \r]*\n{_LOGGED}gc 1 @))\s*$",
     re.MULTILINE,
 )
 
@@ -267,6 +271,8 @@ _TRACED_PROGRAM = re.compile(
     r"(?!go |[A-Z][A-Z0-9_]{0,40}=)\S"
 )
 
+
+_OF_TEST = re.compile(r"=== RUN|\bgoos: |\bPASS\s*$", re.MULTILINE)
 
 _NEXT_COMMAND = re.compile(r"&&|\|\||;")
 
@@ -300,7 +306,7 @@ def of_toolchain(text: str) -> str | None:
     if not commands:
         return None
     quoted = " and ".join(f"`{command}`" for command in commands[:_MOST_COMMANDS])
-    is_test = "=== RUN" in text or any("go test" in command for command in commands)
+    is_test = _OF_TEST.search(text) or any("go test" in command for command in commands)
     return (
         f"{OF_TOOLCHAIN}{quoted}: go, compile and link print gctrace too. Build the "
         f"program first (`go {'test -c' if is_test else 'build'}`), and run it alone."
@@ -311,6 +317,11 @@ def is_toolchain_alone(notes: Iterable[str]) -> bool:
     """Returns whether the go command only built, so that no cycle belongs to a program."""
     own = [note for note in notes if note.startswith(OF_TOOLCHAIN)]
     return bool(own) and not any("go run" in note or "go test" in note for note in own)
+
+
+def started_by_go(notes: Iterable[str]) -> bool:
+    """Returns whether a log may have cycles of the go command besides those of its program."""
+    return any(note.startswith(OF_TOOLCHAIN) for note in notes)
 
 
 _MOST_COMMANDS = 3

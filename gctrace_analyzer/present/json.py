@@ -8,6 +8,7 @@ from dataclasses import asdict
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
+from gctrace_analyzer.analysis.pauses import pause_ranges
 from gctrace_analyzer.present.sections.evidence import MOST_REJECTED
 from gctrace_analyzer.schema import OF_MESSAGES
 
@@ -52,7 +53,7 @@ def document(report: Report) -> dict[str, object]:
             {**row, "summary": own.to_dict()} for row, own in report.analysis.per_process
         ],
         "pauses": report.analysis.pauses.to_dicts(),
-        "pause_ranges": report.analysis.pause_ranges,
+        "pause_ranges": pause_ranges(report.analysis.corrected),
         "service_levels": [level.to_dict() for level in report.analysis.service_levels],
         "worst_cycles": report.analysis.worst_cycles.to_dicts(),
         "segments": report.analysis.segments.to_dicts(),

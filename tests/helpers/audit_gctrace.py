@@ -106,7 +106,7 @@ def one_number_per_fact(said: Said) -> Iterator[Pair]:
     for value, unit in said.all(rf"largest live heap, {SIZE}"):
         if most and abs(mib(value, unit) / mib(*most.groups()) - 1) > 0.02:
             yield f"{value} {unit}", most[0]
-    seen = re.search(rf"longest pause (?:seen )?took ({TIME})", said.verdict)
+    seen = re.search(rf"longest pause (?:seen )?took ({TIME})(?!.* in process)", said.verdict)
     pauses = said.row("Pauses", r"(.*?) \| (.*?) \|")
     if seen and pauses and seen[1] not in f"{pauses[1]} max {pauses[2]}":
         yield seen[0], pauses[0]

@@ -1017,6 +1017,22 @@ def test_a_command_whose_packages_are_headed_is_named_once() -> None:
     assert "those of `go`: go, compile" in (alone or "")
 
 
+@pytest.mark.parametrize(
+    "prefix", ["", "2026-11-29T04:30:03.7301010Z ", "build | ", "[12:03:04] "]
+)
+def test_the_program_that_the_go_command_starts_last_is_judged(prefix: str) -> None:
+    """Headings of packages show compile and link; the test program prints `goos:`."""
+    compiled = f"# runtime\n{log_of(9, mark=160, background=200, every=0.2)}"
+    tested = log_of(30, every=0.01, live=0, start=3, end=4, goal=4, mark=3)
+    lines = f"{compiled}# example.test\n{log_of(3)}{tested}goos: linux\nPASS\n".splitlines()
+    report = read_text("".join(f"{prefix}{line}\n" for line in lines)).report()
+    assert report.subject == 2
+    assert report.verdict is not None
+    assert report.verdict.process in (2, None)
+    assert all(finding.process in (2, None) for finding in report.analysis.findings)
+    assert "`go test -c`" in report.analysis.summary.warnings[0]
+
+
 def test_a_go_command_without_gctrace_of_its_own_prints_no_cycles() -> None:
     built = "$ go build -o main . && GODEBUG=gctrace=1 ./main\n"
     assert of_toolchain(f"{built}{log_of(3)}") is None

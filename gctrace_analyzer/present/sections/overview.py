@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from gctrace_analyzer.analysis import pauses as pauses_of
 from gctrace_analyzer.ingest.processes import distinct_names
 from gctrace_analyzer.present.document import Table
 from gctrace_analyzer.present.format import (
@@ -104,7 +105,7 @@ def pauses(report: Report) -> Table:
 
 def pause_ranges(report: Report) -> Table | None:
     """Returns how many pauses are in each range of lengths; None if no pause is known."""
-    ranges = report.analysis.pause_ranges
+    ranges = pauses_of.pause_ranges(report.analysis.corrected)
     if not any(row["pauses"] for row in ranges):
         return None
     head = [
