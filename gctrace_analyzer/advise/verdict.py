@@ -205,9 +205,6 @@ def _beside_pauses(root: Finding, analysis: Analysis, advice: Advice) -> Iterato
     """Yields what else is known when long pauses lead: the cost of GC, and a growing heap."""
     if root.id in LONG_PAUSES:
         yield from (f" {cost}." for cost in [*worst_costs(analysis)][:1] if cost[:2] == "GC")
-        load, cost = advice.baseline.load, analysis.summary.gc_cpu_share or 0.0
-        if load and load.is_contended and cost < analysis.thresholds.gc_cpu_warn:
-            yield " Other work probably took the CPU in the long pauses."
         grows = (finding for finding in analysis.findings if finding.id == GROWS)
         yield from (f" {own.evidence}" for own in grows if own.process == root.process)
 
@@ -224,15 +221,6 @@ def _of_several(root: Finding, analysis: Analysis) -> str:
     source = several.row(by_predicate=pl.col("process") == root.process, named=True)["source"]
     is_alone = source and sources.count(source) == 1
     return f"{PurePath(source).name}: " if is_alone else f"Process {root.process}: "
-
-
-def root_causes(findings: tuple[Finding, ...]) -> dict[str, str]:
-    """Returns the first cause of each finding that another one explains, by its id."""
-    return {
-        finding.id: _root_of(finding, findings).id
-        for finding in findings
-        if finding.because_of is not None
-    }
 
 
 def _root_of(finding: Finding, findings: tuple[Finding, ...]) -> Finding:
@@ -423,14 +411,14 @@ def _about_leak(root: Finding, first: Row | None, advice: Advice, *, thrashes: b
         return (
             f"{root.advice} Until then, set {with_effects(first, advice)}, which lasts {lasts}."
         )
-    limit = _raise_limit(advice) or "Raise GOMEMLIMIT if there is room."
+    limit = _raise_limit(advice) or "A higher GOMEMLIMIT only gains time."
     return f"{limit} {root.advice}" if thrashes else root.advice
 
 
 def _raise_limit(advice: Advice) -> str:
     """Returns the advice to raise a limit that is too low; empty if the size needed is unknown."""
     predictor, limit, needed = advice.baseline, advice.higher_limit_mib, advice.needed_limit_mib
-    if limit is None or needed is None:
+    if limit is None or needed is None or predictor.endless:
         return ""
     order = raising(predictor, limit)
     room = "" if predictor.settings.value("container_limit_mib") else ", if there is room"

@@ -114,7 +114,6 @@ class Problem:
     meaning: str
     evidence: str
     place: str
-    also_causes: str
     advice: str
 
 

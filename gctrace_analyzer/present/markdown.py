@@ -92,12 +92,11 @@ def _figures(block: Figures) -> Iterator[str]:
 
 
 def _problem(problem: Problem) -> str:
-    effects = f" Also caused by this: {problem.also_causes}." if problem.also_causes else ""
     place = f" ({code(problem.place)})" if problem.place else ""
     text = f": {problem.meaning} {problem.evidence}".replace(":  ", ": ").rstrip(": ")
     return (
         f"- **{escaped(problem.name)}** {problem.id}, {escaped(problem.when)}{escaped(text)}{place}"
-        f"{escaped(effects)}" + (f" *{escaped(problem.advice)}*" if problem.advice else "")
+        + (f" *{escaped(problem.advice)}*" if problem.advice else "")
     )
 
 

@@ -190,11 +190,8 @@ def _problem(problem: Problem) -> Iterator[Line]:
         (f"  {problem.id}", "dim"),
         (f"  {right:>{max(width() - len(head) - 9, 0)}}", "dim"),
     )
-    parts = [f"{problem.meaning} {problem.evidence}".lstrip()]
-    if problem.also_causes:
-        parts.append(f"Also caused by this: {problem.also_causes}.")
-    for part in parts:
-        yield from (((f"    {text}", ""),) for text in wrap(part, width() - 4))
+    text = f"{problem.meaning} {problem.evidence}".lstrip()
+    yield from (((f"    {line}", ""),) for line in wrap(text, width() - 4))
     for index, text in enumerate(wrap(problem.advice, width() - 6)):
         yield (("    " if index else "  ▸ ", style), (text, ""))
 

@@ -152,8 +152,8 @@ def test_a_goal_of_two_settings_is_not_said_to_be_set_by_the_last_one() -> None:
     alone, both = (
         str(plain(document(read_text("".join(x)).report()))) for x in (later, first + later)
     )
-    assert "set by a GOGC of" in alone
-    assert "set by a GOGC of" not in both
+    assert "set by GOGC=" in alone
+    assert "set by GOGC=" not in both
 
 
 def test_the_cost_of_the_first_cycle_may_be_of_the_time_before_the_log() -> None:
@@ -342,7 +342,7 @@ def test_a_growing_heap_gets_no_setting_whose_time_is_unknown() -> None:
     )
     found = of(text)
     assert found.finding == "GC021"
-    assert found.action.startswith("Raise GOMEMLIMIT to at least")
+    assert found.action.startswith("A higher GOMEMLIMIT only gains time.")
     assert "If the live heap still grows, compare two heap profiles" in found.action
 
 
@@ -442,11 +442,3 @@ def test_growth_is_named_beside_long_pauses() -> None:
     assert reached.finding == "GC009"
     assert "The live heap grew from" in reached.sentence
     assert "of the CPU" in reached.sentence
-
-
-def test_where_gc_is_cheap_long_pauses_have_other_work_as_their_cause() -> None:
-    lines = log_of(600).splitlines(keepends=True)
-    for number in range(300, 360):
-        lines[number] = lines[number].replace("+5+0.02 ms clock", "+5+15 ms clock")
-    text = "".join(lines).replace("+0.04 ms cpu", "+30 ms cpu")
-    assert of(text).sentence.endswith("Other work probably took the CPU in the long pauses.")

@@ -72,7 +72,8 @@ def trigger_1_17(live: float, goal: float, runway: float, lowest: float) -> floa
 
 def gogc_like_ballast(gogc: float, live: float, ballast: float) -> float:
     """Returns the GOGC that, without a ballast, collects as often as `ballast` with `gogc`."""
-    return gogc * (live + ballast) / live
+    allocated = gogc * (live + ballast) / 100
+    return min(100 * allocated / live, 100 * (live + allocated) / HEAP_MINIMUM_MIB)
 
 
 def limit_like_ballast(gogc: float, live: float, ballast: float, non_heap: float) -> float:

@@ -26,7 +26,7 @@ from gctrace_analyzer.units import cores_text, cpus_text, duration_text, size_te
 @rule(
     "GC001",
     "high-gc-cpu",
-    meaning="Garbage collection takes CPU time that the program could use.",
+    meaning="Garbage collection takes much of the CPU time.",
     condition="GC CPU time (pauses, mark assists and background marking, without idle marking) "
     "is over {t.gc_cpu_warn:.0%} of CPUs × time; bad over {t.gc_cpu_bad:.0%}. Needs at least "
     "{t.min_cycles} cycles and {t.min_span_s:g} s, and one after {t.warm_up_s:g} s. If pauses take "

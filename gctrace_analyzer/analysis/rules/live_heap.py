@@ -154,7 +154,7 @@ _SPIKE_POINTS = 2000
 @rule(
     "GC023",
     "live-heap-spike",
-    meaning="The live heap was far larger for a short time, and so was the next heap goal.",
+    meaning="In some cycles the live heap was far larger, and so was the next heap goal.",
     condition="In some cycles the live heap, without what was allocated during marking, is over "
     "{t.spike_times:g} times the median of the surrounding cycles (half of the log), and over "
     "{t.growth_min_mib:g} MiB above that median. Neither the first nor the "

@@ -131,7 +131,6 @@ def dumps(
         "problems": [
             (problem, span) for problem, span in problems if problem.id not in _IN_POST_MORTEM
         ],
-        "ids": {problem.name: problem.id for problem, _ in problems},
         "minor": findings.minor(report),
         "lists": [
             (title, table)

@@ -7,7 +7,6 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from gctrace_analyzer.advise.subject import GROWS
-from gctrace_analyzer.advise.verdict import root_causes
 from gctrace_analyzer.analysis.rules.registry import RULES
 from gctrace_analyzer.present.document import Problem
 from gctrace_analyzer.present.format import printable
@@ -119,12 +118,6 @@ def _problem(finding: Finding, report: Report) -> Problem:
     first = report.verdict
     leads = first is not None and first.finding == finding.id
     is_stated = _without(finding.evidence, finding.headline) != finding.evidence
-    causes = root_causes(report.analysis.findings)
-    effects = dict.fromkeys(
-        other.id
-        for other in report.analysis.findings
-        if causes.get(other.id) == finding.id and other.severity != "info"
-    )
     of = finding.process if finding.process is not None else report.analysis.longest_process
     begin = "start" if not finding.start_s else report.moment(of, finding.start_s)
     end = None if finding.end_s is None else report.moment(of, finding.end_s)
@@ -149,6 +142,5 @@ def _problem(finding: Finding, report: Report) -> Problem:
         "" if evidence and (leads or is_stated) else RULES[finding.id].meaning,
         evidence,
         _place(finding, report),
-        ", ".join(RULES[id_].name for id_ in effects),
         "" if leads else finding.advice,
     )
