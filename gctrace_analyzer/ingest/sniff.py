@@ -259,7 +259,7 @@ _GO_COMMAND = re.compile(
     r"(?:^|[$#>%/✗✘➜❯»λ] *)((?:[A-Z][A-Z0-9_]*=\S+ +)*go (?:run|build|test)\b[^\n]{0,120})|"
     # The heading of a package in the go command's output.
     rf"^{_LOGGED}"
-    r"# (command-line-arguments|testmain|[\w.~-]{1, 99}(?:/[\w.~-]{1, 99}){1, 9}|"
+    r"# (command-line-arguments|testmain|[\w.~-]{1,99}(?:/[\w.~-]{1,99}){1,9}|"
     # Standard library packages have no slash, like other headings.
     rf"[a-z]\w{{1,40}}(?=[ \r]*\n{_LOGGED}gc 1 @))\s*$",
     re.MULTILINE,

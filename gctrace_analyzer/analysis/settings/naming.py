@@ -107,7 +107,9 @@ def gogc_range(regime: Regime | None) -> tuple[float, float] | None:
     if regime is None or regime.gogc_source != "inferred" or regime.gogc_pct == DEFAULT_GOGC:
         return None
     low, high = regime.gogc_pct_low, regime.gogc_pct_high
-    if low is None or high is None or sum(low <= gogc <= high for gogc in USUAL) < _SEVERAL:
+    if low is None or high is None or math.isinf(high):
+        return None
+    if sum(low <= gogc <= high for gogc in USUAL) < _SEVERAL:
         return None
     return low, high
 
