@@ -58,7 +58,7 @@ def test_too_few_cycles_since_the_change_are_a_reason_for_no_advice() -> None:
 def test_a_low_gogc_of_before_is_not_reported_as_the_present_one() -> None:
     run = gca.read(CORPUS / "retuned/gogc-10-100-constant.log")
     assert "GC045" not in run.findings()["id"].to_list()
-    assert "effective GOGC 10, then 100" in str(run.summary())
+    assert "effective GOGC" not in str(run.summary())  # a median is none of them
 
 
 def test_where_nothing_is_predicted_an_unknown_gogc_is_not_shown_as_the_default() -> None:
