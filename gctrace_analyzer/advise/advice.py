@@ -11,7 +11,6 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from gctrace_analyzer.advise import observed
-from gctrace_analyzer.advise.observed import given_setting
 from gctrace_analyzer.advise.policy import recommend
 from gctrace_analyzer.advise.prediction.model import Setting
 from gctrace_analyzer.advise.predictor import Baseline
@@ -24,6 +23,7 @@ if TYPE_CHECKING:
     import polars as pl
 
     from gctrace_analyzer.advise.prediction.outcome import Predictor
+    from gctrace_analyzer.advise.prediction.scaling import Scaling
     from gctrace_analyzer.analysis.analysis import Analysis
 
 
@@ -35,14 +35,21 @@ class Advice:
 
     @cached_property
     def baseline(self) -> Predictor:
+        """What predictions start from; no peak of the present setting is below what is resident."""
+        start, sizes = self._baseline, self._analysis.memory
+        resident = sizes[0].rss_mib if len(sizes) == 1 else None
+        peak = start.at(start.now).row["memory_peak_mib"] if resident else None
+        return replace(start, idle_mib=max(resident - peak, 0)) if resident and peak else start
+
+    @property
+    def _baseline(self) -> Baseline | Scaling:
         """What predictions start from: gctrace, or metrics if they cover far more time."""
         if self._analysis.by_dumps:
             from gctrace_analyzer.advise.prediction.scaling import baseline_of
 
             found = baseline_of(self._analysis)
             if isinstance(found, str):
-                settings = self._analysis.settings
-                return Baseline(None, given_setting(settings), None, found, (), settings)
+                return observed.without_load(self._analysis, self._analysis.settings, found)
             return found
         traced = observed.baseline_of(self._analysis)
         if traced.load is None or not self._analysis.has_longer_metrics:

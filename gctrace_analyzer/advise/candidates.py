@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING
 
 from gctrace_analyzer.advise.prediction import pacer
 from gctrace_analyzer.advise.prediction.model import Setting
-from gctrace_analyzer.analysis.settings.search import DEFAULT_GOGC
 from gctrace_analyzer.analysis.thresholds import DEFAULT, roomy_limit
 from gctrace_analyzer.frozen import frozen
 
@@ -27,17 +26,11 @@ HEADROOM = 0.9
 STEPS = (25.0, 35.0, 50.0, 75.0, 100.0, 150.0, 200.0, 300.0, 400.0, 800.0)
 """The GOGC values that are tried."""
 
-BALLAST_MIB = (16.0, 1024.0)
-"""Lowest and highest ballast that is tried. A smaller one has no effect. A program with a larger
-live heap needs none: there the live heap does not make cycles frequent."""
-
 AT_LIMIT = 0.93
 """Share of GOGC. If the effective GOGC is below it, the memory limit sets the heap goal."""
 
 STEP = "{step}"
 """Placeholder for the predicted change against the present setting."""
-
-NEAR_LIMIT = "near the limit, GC cycles become frequent"
 
 
 @frozen
@@ -134,18 +127,12 @@ def why_no_limit(predictor: Predictor) -> str | None:
 
 
 def without_ballast(predictor: Predictor, setting: Setting) -> str:
-    """Returns which settings have the same effect as a ballast."""
+    """Returns which setting has the same effect as a ballast."""
     if predictor.live_mib is None or setting.gogc is None or not setting.ballast:
         return ""
     live = predictor.live_mib - predictor.now.ballast
     gogc = pacer.gogc_like_ballast(setting.gogc, live, setting.ballast)
-    words = f"GOGC={_two_digits(gogc):.0f} has the same effect without a ballast"
-    if predictor.has_limit:
-        limit = pacer.limit_like_ballast(
-            setting.gogc, live, setting.ballast, predictor.non_heap_mib
-        )
-        words += f", or GOGC=off with GOMEMLIMIT={limit:.0f}MiB"
-    return words
+    return f"GOGC={_two_digits(gogc):.0f} has the same effect without a ballast"
 
 
 def _two_digits(value: float) -> float:
@@ -182,14 +169,6 @@ def _roomier(predictor: Predictor) -> Iterator[Setting]:
         yield Setting(predictor.now.gogc, limit, predictor.now.ballast)
 
 
-def _ballast(predictor: Predictor) -> Iterator[Setting]:
-    low, high = BALLAST_MIB
-    live = predictor.live_mib if predictor.load is None else predictor.load.true_live
-    size = 2.0 ** math.ceil(math.log2(max(live or 0.0, 1.0)))
-    if size <= high:
-        yield Setting(predictor.now.gogc, None, max(size, low))
-
-
 def _instead(predictor: Predictor) -> Iterator[Setting]:
     now = predictor.now
     live = max((predictor.live_mib or 0.0) - now.ballast, 1.0)
@@ -215,12 +194,13 @@ def _limit_sets_goal(predictor: Predictor) -> bool:
 
 def _why_within(predictor: Predictor, _: Setting) -> str:
     if _limit_sets_goal(predictor):
-        within = _ninety_percent(predictor)
+        within = why_limit(predictor)
         return f"a higher limit makes GC less frequent and stays within {within}"
-    return f"{STEP}, with GOMEMLIMIT at {_ninety_percent(predictor)}"
+    return f"{STEP}, with GOMEMLIMIT at {why_limit(predictor)}"
 
 
-def _ninety_percent(predictor: Predictor) -> str:
+def why_limit(predictor: Predictor) -> str:
+    """Returns which part of the container's memory `highest_limit` is."""
     less = (
         f", less {predictor.off_heap_mib:,.0f} MiB off-heap" if predictor.off_heap_mib else ""
     )
@@ -282,18 +262,18 @@ RULES: tuple[CandidateRule, ...] = (
     ),
     CandidateRule(
         "gogc-steps-within-container", lambda b: safe_limit(b) is not None,
-        _steps_within, _why_within, NEAR_LIMIT, "guide: memory limit",
+        _steps_within, _why_within, "", "guide: memory limit",
     ),
     CandidateRule(
         "squeezed", lambda b: highest_limit(b) is not None and safe_limit(b) is None, _squeezed,
-        lambda b, _: f"the highest limit that fits: {_ninety_percent(b)}",
+        lambda b, _: f"the highest limit that fits: {why_limit(b)}",
         "less than 25 % above the live heap: it thrashes as soon as the live heap grows",
         "limit at 1.25 times the live heap, if the container has no room for it",
         is_near=True,
     ),
     CandidateRule(
         "limit-as-guard", lambda b: safe_limit(b) is not None,
-        _guard, _why_guard, NEAR_LIMIT, "guide: 5 to 10 % headroom",
+        _guard, _why_guard, "", "guide: 5 to 10 % headroom",
     ),
     CandidateRule(
         "limit-alone", lambda b: safe_limit(b) is not None,
@@ -302,15 +282,6 @@ RULES: tuple[CandidateRule, ...] = (
         "thrashes",
         "guide: GOGC=off with a limit; mgcpacer.go: no periodic cycle without GOGC",
         is_near=True,
-    ),
-    CandidateRule(
-        "ballast",
-        lambda b: not (b.has_limit or b.now.ballast) and (b.now.gogc or 0) >= DEFAULT_GOGC,
-        _ballast, lambda b, s: f"a small ballast keeps cycles rare even while the live heap is "
-        f"small; {without_ballast(b, s)}",
-        "needs code that keeps a slice alive; counts as virtual memory (VSZ), not RSS, until it is "
-        "written to or backed by huge pages; from Go 1.19 on a memory limit is better",
-        "blog.twitch.tv go-memory-ballast; golang/go#23044",
     ),
     CandidateRule(
         "steps-without-ballast", lambda b: b.has_limit and bool(b.now.ballast),

@@ -27,7 +27,6 @@ from gctrace_analyzer.advise.refusal import (
     too_late,
     why_no_load,
 )
-from gctrace_analyzer.analysis.settings.limits import STACK_TIMES
 from gctrace_analyzer.analysis.settings.naming import gogc_name, limit_text
 from gctrace_analyzer.analysis.settings.releases import go_version
 from gctrace_analyzer.analysis.settings.search import COMMON, DEFAULT_GOGC, cost_of
@@ -45,6 +44,7 @@ if TYPE_CHECKING:
     from gctrace_analyzer.analysis.analysis import Analysis
     from gctrace_analyzer.analysis.settings.known import Settings
     from gctrace_analyzer.analysis.settings.regimes import Regime
+    from gctrace_analyzer.analysis.trend import LiveGrowth
 
 UNSTEADY = 0.15
 """Relative variation of the live heap from cycle to cycle above which the load is not steady."""
@@ -55,11 +55,8 @@ OWN_GAP = 0.25
 DRIFT = 0.15
 """Relative change of the live heap, first to last quarter of the log, that is mentioned."""
 
-OF_LEVEL = ("the live heap was ", "the live heap without ")
+OF_LEVEL = ("the live heap was ", "the live heap without ", "the live heap grew ")
 """Start of the warnings that name which of several live heaps predictions are for."""
-
-HIDDEN_STACKS_MIB = 64.0
-"""MiB of stacks that 10,000 to 40,000 goroutines may have, but that the log does not print."""
 
 DRIFT_MIB = 2.5
 """Smaller changes are within the rounding of the printed sizes."""
@@ -72,7 +69,7 @@ def baseline_of(analysis: Analysis, constants: Constants = CONSTANTS) -> Baselin
     if process is None or analysis.cycles.is_empty():
         has_dumps = len(analysis.tables["memstats"])
         why = "the input does not show what GC costs now" if has_dumps else "no GC cycles"
-        return Baseline(None, given_setting(settings), None, why, (), settings)
+        return without_load(analysis, settings, why)
     non_heap = _non_heap_mib(analysis.tables["memstats"])
     cycles, own = (
         of_process(analysis.cycles, process),
@@ -137,12 +134,14 @@ def baseline_of(analysis: Analysis, constants: Constants = CONSTANTS) -> Baselin
         *_move_warning(move),
         *_setting_warning(regime, settings),
         *_warnings(
-            load, model, refused=bool(refused), is_part=changed or thrashed or move is not None
+            load,
+            model,
+            growth,
+            refused=bool(refused),
+            is_part=changed or thrashed or move is not None,
         ),
         *_version_warning(settings.value("go_version") or oldest),
-        *_quota_warning(load),
         *_burst_warning(steady, settings),
-        *_stack_warning(model, settings),
         *subject.changing_load(own),
         *subject.which_process(analysis, process),
     )
@@ -164,6 +163,15 @@ def baseline_of(analysis: Analysis, constants: Constants = CONSTANTS) -> Baselin
         highest=highest,
     )
     return _about_thrashing(baseline)
+
+
+def without_load(analysis: Analysis, settings: Settings, why: str) -> Baseline:
+    """Returns the baseline of an input that at most shows how large the heap was, and not why."""
+    sizes, dumps = analysis.memory, analysis.tables["memstats"]
+    most = sizes[0].alloc_max_mib if len(sizes) == 1 else None
+    highest = None if most is None else Highest(most, most)
+    now = given_setting(settings)
+    return Baseline(None, now, _non_heap_mib(dumps), why, (), settings, highest=highest)
 
 
 def on_cpus(cycles: pl.DataFrame, enriched: pl.DataFrame) -> pl.DataFrame:
@@ -225,10 +233,15 @@ def _setting_warning(regime: Regime, settings: Settings) -> Iterator[str]:
         )
 
 
-def _warnings(load: Load, model: Model, *, refused: bool, is_part: bool) -> Iterator[str]:
+def _warnings(
+    load: Load, model: Model, growth: LiveGrowth | None, *, refused: bool, is_part: bool
+) -> Iterator[str]:
     """What makes the predictions less certain than their intervals."""
     drift = load.true_live_last - load.true_live_first
-    if abs(drift) > max(DRIFT * load.true_live, DRIFT_MIB):
+    if growth is not None and growth.is_steady:
+        grew = f"{growth.text[0].lower()}{growth.text[1:]}"
+        yield f"{grew}; cycles/s and GC CPU are predicted for {load.true_live:,.0f} MiB"
+    elif abs(drift) > max(DRIFT * load.true_live, DRIFT_MIB):
         first, last = (max(size, 0.0) for size in (load.true_live_first, load.true_live_last))
         yield (
             "the live heap without allocation during marking went from "
@@ -275,19 +288,6 @@ _MODELED = (1, 10)
 """The first Go release whose pacer is modeled."""
 
 
-def _stack_warning(model: Model, settings: Settings) -> Iterator[str]:
-    """Yields how large the uncounted stacks may be, if the log leaves that wide open."""
-    hidden = model.non_heap.hidden_stacks
-    has_limit = model.now.limit or settings.value("container_limit_mib") is not None
-    if has_limit and hidden >= HIDDEN_STACKS_MIB:
-        least, _, most = (times * model.load.stacks for times in STACK_TIMES)
-        yield (
-            f"a memory limit counts all goroutine stacks, {least:,.0f} to {most:,.0f} MiB: the log "
-            f"prints the {model.load.stacks:,.0f} MiB of them that GC scans "
-            "(`/memory/classes/heap/stacks:bytes` has all)"
-        )
-
-
 def _burst_warning(steady: pl.DataFrame, settings: Settings) -> Iterator[str]:
     """Yields a warning if the heap exceeded a goal by more than the container has room for."""
     beyond = (steady["heap_end_mib"] - steady["heap_goal_mib"]).max()
@@ -299,15 +299,6 @@ def _burst_warning(steady: pl.DataFrame, settings: Settings) -> Iterator[str]:
         )
 
 
-def _quota_warning(load: Load) -> Iterator[str]:
-    """Yields a warning if GOMAXPROCS is above the CPU quota, or above the CPUs of the machine."""
-    if load.procs > math.ceil(load.cpus):
-        yield (
-            f"GOMAXPROCS is {load.procs}, but the process has fewer CPUs: set GOMAXPROCS to their "
-            "number and measure again"
-        )
-
-
 def thrashing(*, least: float, largest: float) -> str:
     """Returns the refusal for a thrashing program, with the limit in MiB that it needs.
 
@@ -316,8 +307,8 @@ def thrashing(*, least: float, largest: float) -> str:
         largest: the largest live heap.
     """
     return (
-        f"{THRASHING}. It needs a GOMEMLIMIT of about {least:,.0f} MiB, ideally "
-        f"{roomy_limit(least):,.0f} MiB: its live heap without bursts is up to {largest:,.0f} MiB"
+        f"{THRASHING}. It needs a GOMEMLIMIT of at least {roomy_limit(least):,.0f} MiB: its live "
+        f"heap without bursts is up to {largest:,.0f} MiB"
     )
 
 

@@ -38,33 +38,28 @@ def order(first: Row, advice: Advice) -> str:
 
 
 def to_set(row: Row, predictor: Predictor) -> str:
-    """Returns the variables to set, without an unchanged GOGC that is only known as a range."""
+    """Returns the variables to set, without an unchanged GOGC that is not exactly known."""
     setting = Setting.of(row)
-    stays = setting.gogc == predictor.now.gogc and gogc_range(predictor.regime) is not None
+    is_rough = row["refused"] is not None or gogc_range(predictor.regime) is not None
+    stays = setting.gogc == predictor.now.gogc and is_rough
     variables = str(setting)
     return variables.partition(" ")[2] if stays and setting.limit else variables
 
 
 def with_effects(first: Row, advice: Advice) -> str:
     """Returns a setting with its effects, as `GOGC=200 (GC CPU 4 % instead of 19 %, …)`."""
+    if first["refused"]:
+        return f"{to_set(first, advice.baseline)} ({first['why']})"
     present = present_row(advice)
     room = ""
     larger = (first["heap_peak_mib"] or 0.0) > (present["heap_peak_mib"] or 0.0)
     if larger and not advice.baseline.settings.value("container_limit_mib"):
         room = " if the container has room for it"
-    effects = ", ".join(_effects(first, present, advice.measured_gc_cpu_share))
-    if _changes_nothing(first, present):
-        # The prediction is for another load, which the reason names.
-        effects = first["why"]
-    return f"{to_set(first, advice.baseline)}{room} ({effects})"
-
-
-def _changes_nothing(first: Row, present: Row) -> bool:
-    """Returns whether GC CPU and peak heap are printed the same as for the present setting."""
-    names = ("gc_cpu_with_idle_share", "heap_peak_mib")
-    pairs = [(first[name], present[name]) for name in names]
-    known = all(then is not None and now for then, now in pairs)
-    return known and all(abs(then / now - 1) < _SAME for then, now in pairs)
+    effects = [*_effects(first, present, advice.measured_gc_cpu_share)]
+    # If all is the same, the setting is for another load, which the reason names.
+    is_same = all(text.startswith("the same") for text in effects)
+    shown = first["why"] if is_same else ", ".join(effects)
+    return f"{to_set(first, advice.baseline)}{room} ({shown})"
 
 
 def _effects(first: Row, present: Row, whole: float | None) -> Iterator[str]:
@@ -79,8 +74,7 @@ def _effects(first: Row, present: Row, whole: float | None) -> Iterator[str]:
         name = "GC CPU" if is_one else "GC CPU with idle"
         yield _instead(name, percent(share), percent(now))
     elif first["gc_per_s"] is not None and present["gc_per_s"] is not None:
-        rates = (digits(row["gc_per_s"], 2) for row in (first, present))
-        yield "{} cycles/s instead of {}".format(*rates)
+        yield _instead("cycles/s", *(digits(row["gc_per_s"], 2) for row in (first, present)))
     peak, old = first["heap_peak_mib"], present["heap_peak_mib"]
     if peak is not None and old is not None:
         yield _instead("heap peak", size_text(peak), size_text(old))
@@ -88,10 +82,6 @@ def _effects(first: Row, present: Row, whole: float | None) -> Iterator[str]:
 
 def _instead(name: str, new: str, old: str) -> str:
     return f"the same {name}" if new == old else f"{name} {new} instead of {old}"
-
-
-_SAME = 0.02
-"""Relative change of GC CPU: less is well within every interval."""
 
 
 _COARSE = "the clock of the log is too coarse for"

@@ -8,6 +8,7 @@ has to make GC clearly rarer, or the heap clearly smaller.
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from itertools import chain
 from typing import TYPE_CHECKING
 
@@ -20,6 +21,8 @@ from gctrace_analyzer.advise.candidates import (
     Candidate,
     candidates,
     has_valid_limit,
+    safe_limit,
+    why_limit,
     why_no_limit,
 )
 from gctrace_analyzer.advise.objective import (
@@ -40,6 +43,7 @@ from gctrace_analyzer.advise.objective import (
     score,
 )
 from gctrace_analyzer.advise.prediction.model import Setting
+from gctrace_analyzer.advise.prediction.outcome import blank
 from gctrace_analyzer.advise.refusal import FEW_CYCLES
 from gctrace_analyzer.advise.tight_limit import raising_to_least
 from gctrace_analyzer.advise.turned_down import costs_too_much, fits, is_turned_down
@@ -94,12 +98,10 @@ def recommend(
     # A given setting may not exist in the log's Go version.
     refused = predictor.refused or present["refused"]
     if refused:
-        present |= {
-            "rank": 1,
-            "why": f"no recommendation: {refused}",
-            "confidence": "none",
-        }
-        return _frame([present])
+        nothing = {"refused": refused, "now": True, "confidence": "none"}
+        why = f"no recommendation: {refused}"
+        now = blank(predictor.now, why=why, **nothing)
+        return _frame([*_unpredicted(predictor, refused), now])
     rows = [
         _row(predictor, candidate, present)
         for candidate in candidates(predictor, gc_cpu_target).values()
@@ -114,14 +116,7 @@ def recommend(
     calm = [row for row in rows if not is_turned_down(row, predictor, squeezed=False)]
     if not calm and not fits(present, predictor):
         calm = [row for row in rows if not is_turned_down(row, predictor, squeezed=True)]
-    # GOGC has the effect of a ballast without a code change, so a ballast is listed, never advised.
-    scored = sorted(
-        calm,
-        key=lambda row: (
-            row["rule"] == "ballast",
-            score(row, present, aim, gc_cpu_target),
-        ),
-    )
+    scored = sorted(calm, key=lambda row: score(row, present, aim, gc_cpu_target))
     best, reason = _best(scored, present, predictor, aim, gc_cpu_target)
     if best is None:
         _explain_no_change(present, predictor, reason)
@@ -136,9 +131,20 @@ def recommend(
             *_others(_useful(rest, present, predictor, aim), best, present),
         ]
     _add_risks(ranked[0], present, predictor)
-    for rank, row in enumerate(ranked, start=1):
-        row["rank"] = rank
     return _frame(ranked)
+
+
+def _unpredicted(predictor: Predictor, refused: str) -> list[Row]:
+    """Returns the memory limit for the container, if the largest live heap is far below it."""
+    limit, least, now = safe_limit(predictor), predictor.least_limit_mib, predictor.now
+    if limit is None or least is None or limit < (roomy := roomy_limit(least)):
+        return []
+    may_stay = has_valid_limit(predictor) and (now.limit or 0.0) >= roomy
+    if may_stay or predictor.endless or predictor.may_lack_memory:
+        return []
+    why = f"{why_limit(predictor)}; its largest live heap needs at least {roomy:,.0f} MiB"
+    known = {"why": why, "refused": refused, "now": False, "confidence": "medium"}
+    return [blank(replace(now, limit=limit), **known)]
 
 
 def _best(
@@ -253,11 +259,8 @@ def _worth_it(
 
     Of the settings that are nearly as good as the best, it takes the one with the least memory.
     """
-    usual = [row for row in scored if row["rule"] != "ballast"]
-    if not usual:
-        return None, _none_fits(predictor)
     if aim == "balanced" and present["run_time_ratio"] is not None:
-        return _passing(usual, {at: ends_later(row, present) for at, row in enumerate(usual)})
+        return _passing(scored, {at: ends_later(row, present) for at, row in enumerate(scored)})
     cpu = present["gc_cpu_share"]
     low = present["gogc"] is not None and present["gogc"] < DEFAULT.low_gogc
     least_cpu = DEFAULT.low_gogc_cpu if low else DEFAULT.gc_cpu_warn
@@ -267,13 +270,13 @@ def _worth_it(
         return None, f"GC CPU {what} below {100 * least_cpu:.0f} %"
     failed = {
         number: failed_test(row, present, row["gains"][QUANTITY[aim]], aim)
-        for number, row in enumerate(usual)
+        for number, row in enumerate(scored)
     }
     if aim == "balanced" or None not in failed.values():
         # A balanced choice has weighed CPU against memory already.
-        return _passing(usual, failed)
+        return _passing(scored, failed)
     quantity = QUANTITY[aim]
-    passing = [usual[number] for number, test in failed.items() if test is None]
+    passing = [scored[number] for number, test in failed.items() if test is None]
     least = min(row[quantity] for row in passing)
     return min((row for row in passing if row[quantity] <= NEAR_EQUAL * least), key=peak_of), ""
 
@@ -319,6 +322,7 @@ def _explain_no_change(present: Row, predictor: Predictor, reason: str) -> None:
     if not fits(present, predictor):
         order = raising_to_least(predictor) or "raise its memory limit"
         present["why"] = f"no setting fits the container: {order}, or reduce the live heap"
+        present["confidence"] = "none"
         return
     # Thrashing calls for a change, even if no good one is known.
     is_change = present["thrash"] == "certain" or predictor.load is None
@@ -328,17 +332,12 @@ def _explain_no_change(present: Row, predictor: Predictor, reason: str) -> None:
 
 
 def _others(rows: list[Row], best: Row, present: Row) -> list[Row]:
-    """Returns the alternatives: with or without a ballast, a smaller heap, and less GC CPU.
+    """Returns the alternatives: without the ballast, a smaller heap, and less GC CPU.
 
     Each differs from the best and the present setting, and costs little of the other resource.
     """
     less_cpu = min(SMALLER * cpu_of(best), cpu_of(best) - LEAST_SAVING)
-    ballast = [
-        row
-        for row in rows
-        if row["rule"] == "no-ballast"
-        or (row["rule"] == "ballast" and cpu_of(row) < cpu_of(present) - LEAST_SAVING)
-    ]
+    ballast = [row for row in rows if row["rule"] == "no-ballast"]
     shown, least = [best, present, *ballast[:1]], SMALLER * peak_of(best)
     least = min(least, peak_of(best) - LEAST_SAVED_MIB)
     smaller = (row for row in rows if peak_of(row) < least and is_cheap(row, present))
@@ -457,5 +456,7 @@ def _step(predicted: Row, present: Row) -> str:
 
 
 def _frame(rows: list[Row]) -> pl.DataFrame:
+    for rank, row in enumerate(rows, start=1):
+        row["rank"] = rank
     types = schema.polars_schema("recommendations")
     return pl.DataFrame([{name: row.get(name) for name in types} for row in rows], schema=types)

@@ -103,6 +103,7 @@ class Baseline(Predictor):
     most_times: float = math.inf
     regime: Regime | None = None
     highest: Highest | None = None
+    idle_mib: float = 0.0
 
     @property
     def no_evidence(self) -> str | None:
@@ -117,7 +118,7 @@ class Baseline(Predictor):
     @property
     def has_limit(self) -> bool:
         """Whether this Go version has GOMEMLIMIT: Go 1.18 prints the same lines without it."""
-        if self.load is None or not self.load.new_pacer:
+        if self.load is not None and not self.load.new_pacer:
             return False
         return may_limit(self.settings.value("go_version"))
 
@@ -211,7 +212,7 @@ def _outcome(baseline: Baseline, setting: Setting, horizon_s: float = 0.0) -> Ou
             _with_evidence(baseline, predicted, setting)
         if setting == baseline.now and as_now:
             row_ |= _measured(baseline)
-    row_ |= baseline.memory(row_["heap_peak_mib"], predicted.center.non_heap, setting.ballast)
+    row_ |= baseline.memory(row_["heap_peak_mib"], predicted.center.non_heap, setting)
     return predicted
 
 
@@ -413,10 +414,11 @@ def _horizon_refusal(baseline: Baseline, horizon_s: float) -> str | None:
     observed_s = baseline.observed_s if baseline.growth is None else baseline.growth.span_s
     if baseline.growth is None and observed_s >= DEFAULT.growth_min_span_s:
         return None
-    grows = "the live heap grows, but " if baseline.growth is not None else ""
+    grows, live = ("", "the live heap")
+    if baseline.growth is not None:
+        grows, live = ("the live heap grows, but ", "it")
     return (
-        f"{grows}{observed_s:.0f} s is too short to extrapolate the live heap: record several "
-        "minutes"
+        f"{grows}{observed_s:.0f} s is too short to extrapolate {live}: record several minutes"
     )
 
 

@@ -44,6 +44,7 @@ CURED_BY_SETTINGS = frozenset(
         "GC019",
         "GC020",
         "GC045",
+        "GC048",
     ]
 )
 """Findings that a higher GOGC or another memory limit improves."""

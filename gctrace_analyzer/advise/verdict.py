@@ -428,8 +428,6 @@ def _raise_limit(advice: Advice) -> str:
 
 def _advised(advice: Advice) -> Row | None:
     """Returns the recommended setting; None if there is none or it is the present one."""
-    if not advice.is_available:
-        return None
     first = advice.recommendations.row(0, named=True)
     return None if first["now"] else first
 

@@ -74,24 +74,18 @@ def _configuration(run: Run, rows: pl.DataFrame, kind: str) -> str:
     """Returns the recommended setting to paste or pipe; its reason goes to standard error.
 
     Raises:
-        NoDataError: no setting is recommended, or the recommendation is the present setting, which
-            is not known exactly.
+        NoDataError: no setting is recommended, or the present one.
     """
     from gctrace_analyzer.advise.phrases import to_set
-    from gctrace_analyzer.present.sections.advice import manifests, name_of, setting_text
+    from gctrace_analyzer.present.sections.advice import manifests
 
-    report = run.report()
-    hint = "Without -f, recommend shows what is known and what to add to the input."
-    if not report.advice.is_available:
-        problem = f"no recommendation: {report.advice.baseline.refused or 'no GC cycles'}"
-        raise NoDataError(report.title, problem.rstrip("."), hint)
-    first = rows.row(0, named=True)
-    known = name_of(first, report.advice.baseline)
-    if first["now"] and known != setting_text(first):
-        problem = f"no change is recommended, and of the present setting only {known} is known"
-        raise NoDataError(report.title, problem, hint)
-    say(f"gctrace-analyze: {known}: {first['why']}")
-    text = manifests(to_set(first, report.advice.baseline))[CONFIGURATIONS[kind]]
+    report, first = run.report(), rows.row(0, named=True)
+    if first["now"]:
+        hint = "Without -f, recommend shows what is known and what to add to the input."
+        raise NoDataError(report.title, f"nothing to set: {first['why']}".rstrip("."), hint)
+    variables = to_set(first, report.advice.baseline)
+    say(f"gctrace-analyze: {variables}: {first['why']}")
+    text = manifests(variables)[CONFIGURATIONS[kind]]
     # An env file, as Docker and systemd read it, has no export.
     return text.replace("export ", "") + "\n"
 

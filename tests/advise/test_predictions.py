@@ -42,10 +42,6 @@ def test_a_ballast_has_equivalent_settings() -> None:
     assert pacer.goal_from_gogc(live + ballast, 100) - ballast == pytest.approx(
         pacer.goal_from_gogc(live, like)
     )
-    limit = pacer.limit_like_ballast(100, live, ballast, 20)
-    assert pacer.goal_from_limit(limit, 20, live) == pytest.approx(
-        pacer.goal_from_gogc(live, like)
-    )
 
 
 def setting_of(folder: Path) -> Setting:

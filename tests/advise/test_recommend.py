@@ -178,14 +178,10 @@ def test_no_limit_is_recommended_for_go_1_18() -> None:
     assert "requires Go 1.19" in run.recommend(aim="cpu")["risk"][0]
 
 
-def test_a_ballast_is_recommended_for_go_without_memory_limits() -> None:
-    rows = gca.read(OLD).recommend()
-    ballasts = rows.filter(pl.col("ballast_mib") > 0)
-    assert 1 not in ballasts["rank"]  # listed, never advised
-    assert ballasts.height == 1
-    assert "has the same effect without a ballast" in ballasts["why"][0]
-    assert "(VSZ), not RSS" in ballasts["risk"][0]
-    assert not gca.read(BUSY).recommend().filter(pl.col("ballast_mib") > 0).height
+def test_a_ballast_is_never_proposed() -> None:
+    """GOGC has the same effect without a change of the code."""
+    for log in (OLD, BUSY):
+        assert not gca.read(log).recommend().filter(pl.col("ballast_mib") > 0).height
 
 
 def test_a_ballast_is_address_space_until_it_is_written_to() -> None:
@@ -198,7 +194,6 @@ def test_a_ballast_is_address_space_until_it_is_written_to() -> None:
     )
     notes = list(advice.ballast_notes(run.advice.baseline, run.whatif(ballast="256MiB")))
     assert "GOGC=" in notes[0]
-    assert "GOMEMLIMIT=" in notes[0]
 
 
 def test_a_ballast_can_be_replaced_from_go_1_19_on() -> None:
@@ -207,16 +202,6 @@ def test_a_ballast_can_be_replaced_from_go_1_19_on() -> None:
     rows = run.recommend().filter(pl.col("why").str.starts_with("the present heap goal"))
     without = run.whatif(gogc=rows["gogc"][0], ballast=0).row(0, named=True)
     assert without["gc_per_s"] == pytest.approx(run.advice.baseline.load.gc_per_s, rel=0.15)  # type: ignore[union-attr]
-
-
-def test_a_quota_below_gomaxprocs_gives_a_warning() -> None:
-    assert any(
-        "GOMAXPROCS is 2, but the process has fewer CPUs" in each
-        for each in gca.read(BUSY, cpu_limit=0.5).advice.baseline.warnings
-    )
-    assert not any(
-        "GOMAXPROCS" in each for each in gca.read(BUSY, cpu_limit=2).advice.baseline.warnings
-    )
 
 
 def test_go_1_16_is_predicted() -> None:
@@ -233,7 +218,7 @@ def grown(until_s: float) -> gca.Run:
 def test_a_growing_heap_is_predicted_for_the_whole_log() -> None:
     run = grown(85)
     assert any(
-        "in the last (medians); cycles/s and GC CPU are predicted for" in each
+        re.search("live heap grew from .*; cycles/s and GC CPU are predicted for", each)
         for each in run.advice.baseline.warnings
     )
     assert run.advice.baseline.growth_is_known
@@ -488,12 +473,6 @@ def test_an_alternative_saves_more_than_a_few_mib(log: str) -> None:
     assert not ((peak < best) & (peak > best - 8)).any()
 
 
-def test_a_ballast_that_saves_no_cpu_is_no_alternative() -> None:
-    """GC takes 0.029 % of the CPU."""
-    run = gca.read(CORPUS / "wild" / "blog-12s-mark-tiny-heap.log")
-    assert len(run.report().advice.recommendations) == 1
-
-
 def test_under_a_cpu_quota_advice_and_report_have_one_gc_cpu() -> None:
     """The quota is used up in bursts, so marking may take more than its part of it."""
     run = gca.read(SAMPLES / "steady-go1.26.log", cpu_limit=0.5)
@@ -514,15 +493,3 @@ def test_a_target_of_gc_cpu_is_not_dropped_where_pauses_are_the_problem() -> Non
     run = read_text(text)
     assert "find out first why pauses" in run.recommend()["why"][0]
     assert "the target of 3 %" in run.recommend(gc_cpu_target="3%")["why"][0]
-
-
-@pytest.mark.parametrize(("stacks", "said"), [(27, True), (2, False)])
-def test_stacks_that_the_log_does_not_print_count_for_a_limit(stacks: int, said: bool) -> None:
-    lines = (
-        f"gc {n} @{n}.000s 1%: 0.02+2.1+0.03 ms clock, 0.17+0.31/1.1/0.9+0.26 ms cpu, "
-        f"40->44->22 MB, 48 MB goal, {stacks} MB stacks, 0 MB globals, 4 P\n"
-        for n in range(1, 40)
-    )
-    run = gca.read(io.StringIO("".join(lines)), container_limit="512MiB")
-    warned = any("counts all goroutine stacks" in each for each in run.advice.baseline.warnings)
-    assert warned is said

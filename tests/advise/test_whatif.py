@@ -219,15 +219,10 @@ def test_a_setting_that_does_not_fit_says_why() -> None:
     assert "are more than the 64 MiB" in text
 
 
-def test_every_confidence_has_its_reason_and_a_far_limit_is_no_risk() -> None:
+def test_every_confidence_has_its_reason() -> None:
     log = "samples/change/before-1.log.gz"
     wide = " ".join(str(gca.read(log, container_limit="1GiB").recommend()).split())
     assert "Confidence high: 19 s of steady cycles" in wide
-    assert "near the limit" not in wide
-    near = " ".join(str(gca.read(log, container_limit="160MiB").recommend()).split())
-    assert "near the limit, GC cycles become frequent" in near
-    few = gca.read(log, container_limit="1GiB", cpu_limit=1).recommend()
-    assert "medium: 19 s of steady cycles, but see the notes" in " ".join(str(few).split())
 
 
 def test_a_confidence_without_a_known_reason_has_no_colon() -> None:

@@ -122,7 +122,7 @@ def one_number_per_fact(said: Said) -> Iterator[Pair]:
             and not is_about(mib(value, unit), mib(*allocation.groups()))
         ):
             yield f"{value} {unit}/s", allocation[0]
-    ideal = said.all(rf"ideally {SIZE}")
+    ideal = said.all(rf"GOMEMLIMIT of at least {SIZE}")
     for limit in said.all(rf"Raise GOMEMLIMIT to at least {SIZE}"):
         if ideal and limit not in ideal:
             yield limit, ideal

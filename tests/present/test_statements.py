@@ -142,9 +142,8 @@ def test_the_name_of_a_report_is_that_of_the_file_without_suffixes(
 def test_one_report_names_one_number_of_cpus() -> None:
     run = gca.read(CORPUS / "procs/victoria-metrics/gogc100-procs4/run.log.gz")
     assert run.summary().cpus == 2
-    (note,) = (each for each in run.advice.baseline.warnings if "GOMAXPROCS" in each)
     # The finding has the number; that of a part of the log would be another one.
-    assert "the process has fewer CPUs: set GOMAXPROCS to their number" in note
+    assert not any("GOMAXPROCS" in each for each in run.advice.baseline.warnings)
 
 
 @pytest.mark.parametrize(
@@ -162,7 +161,6 @@ def test_pauses_that_stop_a_varying_number_of_processors_show_no_number_of_cpus(
     run = gca.read(CORPUS / "wild" / f"{log}.log")
     assert run.summary().cpus == pytest.approx(procs)
     assert "GC012" not in run.findings()["id"].to_list()
-    assert not any("fewer CPUs" in each for each in run.advice.baseline.warnings)
 
 
 @pytest.fixture(scope="module")
@@ -1164,7 +1162,7 @@ def test_a_report_on_a_heap_that_grows_says_which_heap_the_figures_are_for() -> 
     sizes = {"start": lambda n: 190 + 10 * n, "end": lambda n: 195 + 10 * n}
     text = log_of(60, every=5, live=lambda n: 100 + 5 * n, goal=lambda n: 195 + 10 * n, **sizes)
     text = " ".join(plain(document(read_text(text).report()), everything=False).split())
-    assert "the live heap without allocation during marking went from" in text
+    assert "the live heap grew from" in text
     assert "cycles/s and GC CPU are predicted for" in text
 
 

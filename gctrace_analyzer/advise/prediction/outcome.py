@@ -63,6 +63,7 @@ class Predictor:
         most_times: highest predictable GOGC, as a multiple of the present one.
         regime: the present setting as the heap goals show it; None if they are not used.
         hidden_stacks_mib: goroutine stacks that may exist beyond those assumed.
+        idle_mib: resident memory beyond what is predicted for the present setting.
     """
 
     __slots__ = ()
@@ -78,6 +79,7 @@ class Predictor:
     most_times: float
     regime: Regime | None = None
     hidden_stacks_mib: float = 0.0
+    idle_mib: float = 0.0
 
     if TYPE_CHECKING:  # A field in one predictor may be derived from the log in another.
 
@@ -170,9 +172,11 @@ class Predictor:
         """Returns the memory of the process; an untouched ballast is only address space."""
         return heap_peak + non_heap + self.off_heap_mib - ballast
 
-    def memory(self, heap_peak: float, non_heap: float, ballast: float) -> Row:
+    def memory(self, heap_peak: float, non_heap: float, setting: Setting) -> Row:
         """Returns the columns on the memory of the process, and whether it fits the container."""
-        peak = self.memory_mib(heap_peak, non_heap, ballast)
+        # The runtime returns idle memory above a memory limit.
+        idle = min(self.idle_mib, max((setting.limit or math.inf) - heap_peak - non_heap, 0.0))
+        peak = self.memory_mib(heap_peak, non_heap, setting.ballast) + idle
         return {
             "memory_peak_mib": peak,
             "fits": None if self.room_mib is None else peak <= self.room_mib,

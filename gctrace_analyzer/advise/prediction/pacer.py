@@ -76,17 +76,6 @@ def gogc_like_ballast(gogc: float, live: float, ballast: float) -> float:
     return min(100 * allocated / live, 100 * (live + allocated) / HEAP_MINIMUM_MIB)
 
 
-def limit_like_ballast(gogc: float, live: float, ballast: float, non_heap: float) -> float:
-    """Returns the limit that, with GOGC=off, gives the same goal as `ballast` at `gogc`."""
-    goal = (live + ballast) * (1 + gogc / 100) - ballast
-    return limit_for_goal(goal, non_heap)
-
-
-def limit_for_goal(goal: float, non_heap: float) -> float:
-    """Returns the memory limit that sets this goal (Go 1.21 and later)."""
-    return max(goal / (1 - LIMIT_HEADROOM_SHARE), goal + LIMIT_HEADROOM_MIB) + non_heap
-
-
 def gogc_for_cpu(share: float, gogc: float, target: float) -> float:
     """Returns the GOGC for a GC CPU share c, with c / (1 - c) ∝ 1 / GOGC.
 

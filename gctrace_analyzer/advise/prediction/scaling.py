@@ -125,6 +125,7 @@ class Scaling(Predictor):
     no_evidence: str = "it has metrics, and no cycles to replay"
     non_heap_is_known: bool = True
     most_times: float = MOST_TIMES
+    idle_mib: float = 0.0
 
     @property
     def effective_gogc(self) -> float:
@@ -229,7 +230,7 @@ class Scaling(Predictor):
         if not is_now:
             row |= self._saved(row)
         if row["heap_peak_mib"] is not None:
-            row |= self.memory(row["heap_peak_mib"], self.non_heap_mib, setting.ballast)
+            row |= self.memory(row["heap_peak_mib"], self.non_heap_mib, setting)
         return Outcome(row)
 
     def _saved(self, row: Row) -> Row:

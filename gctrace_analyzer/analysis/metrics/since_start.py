@@ -50,7 +50,10 @@ def since_start(
     fraction = pl.when(fraction.is_between(0, 1)).then(fraction)
     gc_cpu, procs = pl.col("gc_cpu_s") - pl.col("gc_cpu_idle_s"), pl.col("procs")
     cycles, goal = pl.col("num_gc"), pl.col("next_gc_bytes") / MIB
-    length = (pl.col("logged_at") - pl.col("started_at")).dt.total_microseconds() / 1e6
+    # Without the time of a scrape, its last cycle shows the least that it can be.
+    last_gc = pl.from_epoch("last_gc_unix_ns", "ns").dt.replace_time_zone("UTC")
+    end = pl.coalesce("logged_at", pl.when(pl.col("last_gc_unix_ns") > 0).then(last_gc))
+    length = (end - pl.col("started_at")).dt.total_microseconds() / 1e6
     length = pl.when(length > 0).then(length)
     share = pl.coalesce(pl.when(available > 0).then(gc_cpu / available), fraction)
     nothing = pl.lit(None, pl.Float64)

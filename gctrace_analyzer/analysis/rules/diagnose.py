@@ -94,6 +94,7 @@ MEMORY_RULES: tuple[Rule[MemoryFacts], ...] = (
     memory.fragmentation,
     memory.unreleased_idle,
     memory.off_heap_growth,
+    memory.near_container_limit,
 )
 DEATH_RULES: tuple[Rule[DeathFacts], ...] = (
     memory.oom_kill,
@@ -113,6 +114,7 @@ ALL_RULES: tuple[Rule[Any], ...] = (
 _MOST_COSTLY_FIRST: tuple[Rule[Any], ...] = (
     limit.limit_thrash,
     memory.oom_kill,
+    memory.near_container_limit,
     limit.cpu_limiter_likely,
     live_heap.live_heap_growth,
     goal.gogc_off_without_limit,
@@ -139,6 +141,7 @@ _OF_ONE_CYCLE: tuple[Rule[Any], ...] = (
     limit.limit_without_headroom,
     log.old_go,
     log.log_incomplete,
+    goal.gogc_not_as_declared,
 )
 """The rules whose evidence is a single pause, size or line."""
 
@@ -205,8 +208,9 @@ def diagnose(
         findings += _of_process(facts, rules)
     findings = _without_short_starts(findings, processes=len(summaries))
     newest_go = _newest_go(settings, rows.values())
-    for each_memory in memories:
-        findings += _check(MEMORY_RULES, MemoryFacts(each_memory, thresholds, newest_go))
+    room_mib = settings.room_mib if len(memories) == 1 else None
+    for dumps in memories:
+        findings += _check(MEMORY_RULES, MemoryFacts(dumps, thresholds, newest_go, room_mib))
     for death in deaths:
         findings += _check(DEATH_RULES, DeathFacts(death, thresholds))
     if enriched.height:

@@ -212,11 +212,13 @@ class MemoryFacts:
         memory: the sizes.
         thresholds: the limits of all rules.
         newest_go: the newest Go release that may have built the program; None: any.
+        room_mib: the memory that the container leaves to the only program; None if unknown.
     """
 
     memory: Memory
     thresholds: Thresholds
     newest_go: tuple[int, int] | None = None
+    room_mib: float | None = None
 
 
 @frozen

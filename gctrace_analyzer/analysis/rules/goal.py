@@ -13,6 +13,7 @@ from gctrace_analyzer.analysis.rules.finding import (
     ProcessFacts,
     cycles_text,
     example_lines,
+    maximum,
     percent,
 )
 from gctrace_analyzer.analysis.rules.registry import rule
@@ -253,9 +254,9 @@ _MOST_SETTINGS = 6
     "effect.",
     condition="More than half of the goals that GOGC set cannot be those of the declared GOGC, and "
     "their median effective GOGC differs from it by more than {t.gogc_declared_points:g} points "
-    "and by more than {t.gogc_declared_share:.0%}; or at least {t.min_cycles} heap goals are above "
-    "the declared GOMEMLIMIT and the live heap; or another limit (`regimes`) sets {t.level_cycles} "
-    "goals or more.",
+    "and by more than {t.gogc_declared_share:.0%}; or at least {t.min_cycles} heap goals, or one "
+    "{t.safe_limit_times:g} times as high, are above the declared GOMEMLIMIT and the live heap; or "
+    "another limit (`regimes`) sets {t.level_cycles} goals or more.",
     advice="Check whether the variable reaches the process, and whether the code calls "
     "`debug.SetGCPercent` or `debug.SetMemoryLimit`.",
     needs="a setting from outside the log, and goals that contradict it",
@@ -274,12 +275,13 @@ def _limit_not_as_declared(facts: ProcessFacts) -> Iterator[Evidence]:
         # The goal is never below the live heap, whatever the limit; both are printed in whole MiB.
         least = pl.max_horizontal(limit, pl.col("heap_live_mib").shift(1) + 1)
         above = facts.cycles.filter(pl.col("heap_goal_mib") > least)
-        if len(above) >= t.min_cycles:
+        far = facts.cycles.filter(pl.col("heap_goal_mib") > t.safe_limit_times * least)
+        if len(above) >= t.min_cycles or len(far):
             yield Evidence(
                 "warn",
-                f"GOMEMLIMIT={size_text(limit)} {_stated(facts, 'memory_limit_mib')}, but "
-                f"{len(above):,} heap goals are above it: "
-                f"{size_text(median(above['heap_goal_mib']))} (median).",
+                f"GOMEMLIMIT={size_text(limit)} {_stated(facts, 'memory_limit_mib')}, but the "
+                f"heap goal is above it in {cycles_text(len(above))}, up to "
+                f"{size_text(maximum(above['heap_goal_mib']))}.",
                 {"declared_mib": limit, "cycles": len(above)},
                 headline=f"GOMEMLIMIT={size_text(limit)} is not in effect: goals are above it.",
                 examples=example_lines(above),

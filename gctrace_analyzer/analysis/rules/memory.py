@@ -8,7 +8,7 @@ from pathlib import PurePath
 from gctrace_analyzer.analysis.postmortem.death import BY_CODE
 from gctrace_analyzer.analysis.rules.finding import DeathFacts, Evidence, MemoryFacts
 from gctrace_analyzer.analysis.rules.registry import rule
-from gctrace_analyzer.units import duration_text
+from gctrace_analyzer.units import duration_text, size_text
 
 _SCAVENGER = " (last line of the scavenger)"
 
@@ -80,12 +80,7 @@ def _to_return(facts: MemoryFacts) -> str | None:
     """Returns how to return memory in a release without a memory limit; None for others."""
     if facts.newest_go is None or facts.newest_go >= (1, 19):
         return None
-    by_itself = (
-        " Go up to 1.12 returns by itself only what was idle for five minutes."
-        if facts.newest_go < (1, 14)
-        else ""
-    )
-    return f"Call `debug.FreeOSMemory` after a peak, or lower the peak.{by_itself}"
+    return "Call `debug.FreeOSMemory` after a peak, or lower the peak."
 
 
 @rule(
@@ -119,6 +114,32 @@ def off_heap_growth(facts: MemoryFacts) -> Iterator[Evidence]:
             {"outside_mib": last, "outside_first_mib": first},
             headline=f"{grew}: no GOGC or GOMEMLIMIT changes it.",
         )
+
+
+@rule(
+    "GC048",
+    "near-container-limit",
+    meaning="The container has hardly any memory left: above its limit, the kernel kills.",
+    condition="Resident memory or, if it is unknown, what Go obtained and did not return is over "
+    "{t.tight_limit_share:.0%} of the container's limit (less what others under it use).",
+    advice="Raise the container's memory limit, or keep less in memory.",
+    needs="the container's limit, and the resident memory of its only program, or Sys and "
+    "HeapReleased",
+    contradicted_by="without resident memory, memory that was never written or is swapped out",
+    source="cgroup v2, memory.max",
+    explained_by=("GC039", "GC040"),
+)
+def near_container_limit(facts: MemoryFacts) -> Iterator[Evidence]:
+    """Checks how much of its container's limit a program has."""
+    memory, room = facts.memory, facts.room_mib
+    has = (memory.sys_mib or 0.0) - (memory.released_mib or 0.0)
+    has = has if memory.rss_mib is None else memory.rss_mib
+    if not room or has <= facts.thresholds.tight_limit_share * room:
+        return
+    whose = "Go alone holds" if memory.rss_mib is None else "it has"
+    sizes = f"{size_text(has)} of {size_text(room)} ({100 * has / room:.0f} %)"
+    near = f"The program is near the container's limit: {whose} {sizes}."
+    yield Evidence("warn", near, {"limit_used_share": has / room}, headline=near)
 
 
 def _place(facts: DeathFacts) -> tuple[str, ...]:

@@ -20,7 +20,7 @@ class RuleTexts:
     """The texts about a rule. As `@rule(…)`, it registers the function that it decorates.
 
     Attributes:
-        id: `GC001` to `GC046`; never changes.
+        id: `GC001` to `GC048`; never changes.
         name: what reports print, such as `limit-thrash`.
         meaning: the consequence for the program, in one sentence.
         condition: when the rule matches, with `{t.gc_cpu_warn:.0%}` for the threshold of that

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from gctrace_analyzer.advise.candidates import NEAR_LIMIT, without_ballast
+from gctrace_analyzer.advise.candidates import without_ballast
 from gctrace_analyzer.advise.phrases import to_set
 from gctrace_analyzer.advise.prediction.model import Setting
 from gctrace_analyzer.advise.whatif import grid, is_measured
@@ -276,7 +276,7 @@ def reasons(rows: pl.DataFrame, predictor: Predictor, said: str = "") -> list[tu
     sentences = [("Why", first["why"])] if first["why"] else []
     if first["memory_peak_mib"] is not None:
         sentences += [("Memory", text) for text in _memory(first, predictor)]
-    sentences += [("Note", text) for text in (_risk(first), *predictor.warnings) if text]
+    sentences += [("Note", text) for text in (first["risk"], *predictor.warnings) if text]
     for row in rows.filter(~pl.col("now")).head(1).iter_rows(named=True):
         is_tested = row["confidence"] != "low" or "gctrace-analyze measure" in said
         test = "" if is_tested else "; test it with gctrace-analyze measure"
@@ -292,17 +292,6 @@ def _evidence(predictor: Predictor) -> str:
     load = predictor.load
     steady = f"{duration(load.span_s)} of steady cycles" if load else ""
     return f"{steady}, but see the notes" if predictor.warnings else steady
-
-
-_FAR = 2.0
-"""Ratio of the limit to the heap peak above which the limit adds no cycles."""
-
-
-def _risk(row: Row) -> str:
-    """Returns the risk of a setting; empty if its heap stays far below the limit."""
-    limit, peak = row["memory_limit_mib"], row["heap_peak_mib_high"]
-    is_far = row["risk"] == NEAR_LIMIT and limit and peak and limit > _FAR * peak
-    return "" if is_far else row["risk"] or ""
 
 
 def _memory(row: Row, predictor: Predictor) -> Iterator[str]:

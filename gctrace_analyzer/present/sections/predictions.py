@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from gctrace_analyzer.advise.phrases import order
 from gctrace_analyzer.advise.prediction.model import Setting
 from gctrace_analyzer.advise.whatif import saved_by_less
 from gctrace_analyzer.present.document import Gap, Paragraphs, Sentence, Sentences
@@ -42,11 +43,10 @@ def recommend(report: Report, rows: pl.DataFrame, evidence: Sequence[Report] = (
     """Returns the recommendations of `rows` (`schema.RECOMMENDATIONS`), or why there are none."""
     baseline = report.advice.baseline
     if not report.advice.is_available:
-        return [title(report), Gap(), *_refusal(report), _labelled(_notes(report))]
+        return [title(report), Gap(), *_refusal(report, rows), _labelled(_notes(report))]
     rows = advice.after_death(rows, report)
     table = advice.advice(rows, baseline)
-    action = Paragraphs([f"▸ {headline.verdict(report).action}"], hanging=2)
-    first: list[Block] = [] if rows["why"][0] else [Gap(), action, Gap()]
+    first: list[Block] = [] if rows["why"][0] else [Gap(), headline.verdict(report), Gap()]
     blocks: list[Block] = [title(report), *first, table]
     blocks += [
         _labelled(advice.reasons(rows, baseline)),
@@ -63,11 +63,13 @@ def _labelled(sentences: Iterable[tuple[str, str]]) -> Sentences:
     return Sentences([Sentence(label, text, "bold") for label, text in sentences])
 
 
-def _refusal(report: Report) -> Iterator[Block]:
-    """Yields why there is no recommendation, and what to add to the input."""
-    refused = f"{report.advice.baseline.refused}."
-    yield Paragraphs([f"No recommendation: {refused}"])
-    if (action := headline.verdict(report).action) and action[1:] not in refused:
+def _refusal(report: Report, rows: pl.DataFrame) -> Iterator[Block]:
+    """Yields why nothing but perhaps a memory limit can be recommended, and what to do."""
+    refused, first = f"{report.advice.baseline.refused}.", rows.row(0, named=True)
+    what = "No recommendation" if first["now"] else "Only GOMEMLIMIT is recommended"
+    yield Paragraphs([f"{what}: {refused}"])
+    action = headline.verdict(report).action if first["now"] else order(first, report.advice)
+    if action and action[1:] not in refused:
         yield Paragraphs([f"▸ {action}"], hanging=2)
 
 

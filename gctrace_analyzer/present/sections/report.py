@@ -198,7 +198,7 @@ def settings(report: Report, said: str = "") -> Iterator[Block]:
         return
     refused = report.advice.baseline.refused or ""
     # The verdict may already say what to raise, or to record first.
-    is_raised = "raise gomemlimit" in said.casefold()
+    is_raised = "raise gomemlimit" in said.casefold() or "Set GOMEMLIMIT=" in said
     is_answered = is_raised or "record a longer log" in said.casefold()
     if not report.advice.is_available:
         sentence = Paragraphs([f"No setting can be predicted: {refused}."], indent=2)

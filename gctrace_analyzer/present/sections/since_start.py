@@ -9,7 +9,7 @@ import polars as pl
 from gctrace_analyzer.analysis.metrics import since_start
 from gctrace_analyzer.analysis.settings.releases import may_limit
 from gctrace_analyzer.ingest.memstats import fields
-from gctrace_analyzer.present.format import count, duration, mib, place, share
+from gctrace_analyzer.present.format import count, duration, mib, mib_per_s, place, share
 from gctrace_analyzer.present.sections.overview import named
 from gctrace_analyzer.units import digits
 
@@ -70,11 +70,13 @@ def _since_start(report: Report) -> Iterator[str]:
             since = f"From its start to the dump of {place(row['source'], at)}"
         yield f"{text[:1].upper()}{text[1:]}." if only_ring else f"{since}, {text}."
         yield from _stops_the_world(row, report)
+        yield from _rates(row)
         yield from _forced(row)
         yield from _long_pause(row, report)
     elif (s := report.analysis.figures).cycles:
+        why = " (a file without times counts as one)" * (rows["end_at"].count() == 0)
         yield (
-            f"Since they started, the {len(rows):,} programs have run {s.cycles:,} GC cycles"
+            f"Since they started, the {len(rows):,} programs{why} have run {s.cycles:,} GC cycles"
             f"{_stopped(s.stw_total_ms, s.estimated)}."
         )
         most = rows.sort("stw_total_ms", descending=True, nulls_last=True).row(0, named=True)
@@ -190,6 +192,17 @@ def _stops_the_world(row: Mapping[str, Any], report: Report) -> Iterator[str]:
         yield (
             "Go before 1.5 stops the program for the whole cycle: build it with a current Go "
             "first."
+        )
+
+
+def _rates(row: Mapping[str, Any]) -> Iterator[str]:
+    """Yields what GC did on average, if the time since the start is known."""
+    length_s, stopped_ms = row["length_s"], row["stw_total_ms"]
+    if length_s and stopped_ms and row["alloc_mib_per_s"] and row["gc_per_s"]:
+        yield (
+            f"On average over these {duration(length_s)}: {digits(row['gc_per_s'], 2)} cycles/s, "
+            f"{mib_per_s(row['alloc_mib_per_s'])}, "
+            f"{share(stopped_ms / 1000 / length_s)} of the time in pauses."
         )
 
 

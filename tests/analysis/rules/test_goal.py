@@ -84,6 +84,12 @@ def test_goals_above_a_declared_memory_limit_contradict_it() -> None:
     assert not matches(goal.gogc_not_as_declared, facts_of(log_of(60), memory_limit_mib=450.0))
 
 
+def test_one_goal_far_above_a_declared_memory_limit_contradicts_it() -> None:
+    text = log_of(7, live=lambda n: 2**n, start=lambda n: 2**n, goal=lambda n: 2**n)
+    (finding,) = matches(goal.gogc_not_as_declared, facts_of(text, memory_limit_mib=100.0))
+    assert finding.evidence.endswith("the heap goal is above it in 1 cycle, up to 128 MiB.")
+
+
 def test_goals_at_a_live_heap_above_the_limit_do_not_contradict_it() -> None:
     """The goal is never below the live heap, whatever the limit."""
     text = log_of(60, live=lambda n: 100 + n, start=lambda n: 99 + n, goal=lambda n: 99 + n)

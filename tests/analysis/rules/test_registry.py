@@ -42,7 +42,7 @@ MENTIONS = [
 
 
 def test_every_id_is_registered() -> None:
-    assert sorted(RULES) == [f"GC{number:03}" for number in range(1, 48)]
+    assert sorted(RULES) == [f"GC{number:03}" for number in range(1, 49)]
     assert all(each.id == rule_id for rule_id, each in RULES.items())
 
 
