@@ -116,7 +116,14 @@ def recommend(
     calm = [row for row in rows if not is_turned_down(row, predictor, squeezed=False)]
     if not calm and not fits(present, predictor):
         calm = [row for row in rows if not is_turned_down(row, predictor, squeezed=True)]
-    scored = sorted(calm, key=lambda row: score(row, present, aim, gc_cpu_target))
+    # GOGC has the effect of a ballast without a code change, so a ballast is listed, never advised.
+    scored = sorted(
+        calm,
+        key=lambda row: (
+            row["rule"] == "ballast",
+            score(row, present, aim, gc_cpu_target),
+        ),
+    )
     best, reason = _best(scored, present, predictor, aim, gc_cpu_target)
     if best is None:
         _explain_no_change(present, predictor, reason)
@@ -259,8 +266,11 @@ def _worth_it(
 
     Of the settings that are nearly as good as the best, it takes the one with the least memory.
     """
+    usual = [row for row in scored if row["rule"] != "ballast"]
+    if not usual:
+        return None, _none_fits(predictor)
     if aim == "balanced" and present["run_time_ratio"] is not None:
-        return _passing(scored, {at: ends_later(row, present) for at, row in enumerate(scored)})
+        return _passing(usual, {at: ends_later(row, present) for at, row in enumerate(usual)})
     cpu = present["gc_cpu_share"]
     low = present["gogc"] is not None and present["gogc"] < DEFAULT.low_gogc
     least_cpu = DEFAULT.low_gogc_cpu if low else DEFAULT.gc_cpu_warn
@@ -270,13 +280,13 @@ def _worth_it(
         return None, f"GC CPU {what} below {100 * least_cpu:.0f} %"
     failed = {
         number: failed_test(row, present, row["gains"][QUANTITY[aim]], aim)
-        for number, row in enumerate(scored)
+        for number, row in enumerate(usual)
     }
     if aim == "balanced" or None not in failed.values():
         # A balanced choice has weighed CPU against memory already.
-        return _passing(scored, failed)
+        return _passing(usual, failed)
     quantity = QUANTITY[aim]
-    passing = [scored[number] for number, test in failed.items() if test is None]
+    passing = [usual[number] for number, test in failed.items() if test is None]
     least = min(row[quantity] for row in passing)
     return min((row for row in passing if row[quantity] <= NEAR_EQUAL * least), key=peak_of), ""
 
@@ -332,12 +342,17 @@ def _explain_no_change(present: Row, predictor: Predictor, reason: str) -> None:
 
 
 def _others(rows: list[Row], best: Row, present: Row) -> list[Row]:
-    """Returns the alternatives: without the ballast, a smaller heap, and less GC CPU.
+    """Returns the alternatives: with or without a ballast, a smaller heap, and less GC CPU.
 
     Each differs from the best and the present setting, and costs little of the other resource.
     """
     less_cpu = min(SMALLER * cpu_of(best), cpu_of(best) - LEAST_SAVING)
-    ballast = [row for row in rows if row["rule"] == "no-ballast"]
+    ballast = [
+        row
+        for row in rows
+        if row["rule"] == "no-ballast"
+        or (row["rule"] == "ballast" and cpu_of(row) < cpu_of(present) - LEAST_SAVING)
+    ]
     shown, least = [best, present, *ballast[:1]], SMALLER * peak_of(best)
     least = min(least, peak_of(best) - LEAST_SAVED_MIB)
     smaller = (row for row in rows if peak_of(row) < least and is_cheap(row, present))
