@@ -110,7 +110,6 @@ EXAMPLES = {
     "GC029": Example(f"{_GC}/go1.18-manygoroutines/run.log",
                      columns=("stacks_mib", "heap_live_mib")),
     "GC030": Example(f"{_GC}/go1.18-bigglobals/run.log", columns=("globals_mib", "heap_live_mib")),
-    "GC031": Example(f"{_WILD}/go44554-syslog-ms-timestamps.log", "timeline gc_cpu"),
     "GC032": Example(f"{_WILD}/kubeflow4793-mixer-190ms-mark.log"),
     "GC033": Example("samples/assists-go1.16.log", "timeline allocation"),
     "GC034": Example(f"{_WILD}/go18896-fragmentation-two-runs.log",

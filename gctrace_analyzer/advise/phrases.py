@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 from gctrace_analyzer.advise.objective import run_time_text
 from gctrace_analyzer.advise.prediction.model import Setting
 from gctrace_analyzer.analysis.pauses import after_start_up_ms
-from gctrace_analyzer.analysis.printed_shares import costly_since_start
 from gctrace_analyzer.analysis.rules import headline_levels
 from gctrace_analyzer.analysis.rules.finding import gc_cpu_text, often_text, percent
 from gctrace_analyzer.analysis.settings.naming import gogc_range
@@ -123,6 +122,9 @@ def _gc_cpu(s: Summary, printed: int | None) -> str:
     if s.is_of_single_cycles and printed is not None:
         return f"GC has taken {_since_start(printed)} ({gc_cpu_text(s)} while {ran})"
     known = []
+    if s.is_too_short_for_rates:
+        when = f" in {duration_text(s.span_s or 0.0)}"
+        return f"GC took {duration_text(s.gc_cpu_total_s or 0.0)} of CPU time{when}"
     if s.gc_cpu_most_cores and s.cpus and s.gc_cpu_most_cores >= LEAST_CORES:
         up_to = "up to " if s.gc_cpu_range else ""
         known.append(f"{up_to}{cores_text(s.gc_cpu_most_cores, s.cpus)}")
@@ -227,8 +229,7 @@ def _may_be_costly(analysis: Analysis) -> bool:
     if s.is_of_single_cycles and (analysis.cycles["start_s"] > t.short_log_s).all():
         # The runtime's share since the start says more than the time of a single cycle.
         return costly and was_costly
-    is_long = (s.span_s or 0.0) > t.min_span_s or costly_since_start(analysis.cycles, t)
-    return costly or bool(was_costly and is_long)
+    return costly or was_costly or s.is_too_short_for_rates
 
 
 def _no_problem_with(analysis: Analysis) -> str:

@@ -93,14 +93,15 @@ def other_setting(root: Finding, findings: Iterable[Finding]) -> tuple[str, str]
     return "", ""
 
 
+_NO_OBJECTS = ("wasted_share", "roots_share")
 _MOST_OF_HEAP = 0.5
-"""Share of the heap in use. If a larger share holds no objects, that explains the memory."""
+"""Share of the memory. If a larger share holds no objects of the heap, that explains it."""
 
 
-def wasted_memory(findings: Iterable[Finding]) -> str:
-    """Returns how much of the heap in use holds no objects, if that is most of it; else nothing."""
+def explained_memory(findings: Iterable[Finding]) -> str:
+    """Returns what most of the memory is if it is not objects; else nothing."""
     for finding in findings:
-        if finding.id == "GC036" and finding.figures["wasted_share"] > _MOST_OF_HEAP:
+        if max(map(finding.figures.get, _NO_OBJECTS, (0.0, 0.0))) > _MOST_OF_HEAP:
             return finding.evidence
     return ""
 

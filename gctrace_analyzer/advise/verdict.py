@@ -33,9 +33,9 @@ from gctrace_analyzer.advise.subject import (
     LONG_PAUSES,
     advised_process,
     explained_kill,
+    explained_memory,
     other_setting,
     root_cause,
-    wasted_memory,
 )
 from gctrace_analyzer.advise.tight_limit import raising
 from gctrace_analyzer.analysis.printed_shares import costly_since_start
@@ -246,7 +246,7 @@ def _no_problem(analysis: Analysis, advice: Advice) -> Verdict:
         return Verdict("warn", f"{too_large} Otherwise {figures}.", _for_less_memory(advice))
     joined = f": {figures}" if figures else ""
     sentence = " ".join(
-        filter(None, (f"{start}{joined}.", grown, wasted_memory(analysis.findings)))
+        filter(None, (f"{start}{joined}.", grown, explained_memory(analysis.findings)))
     )
     if growing is not None and advice.baseline.endless and not analysis.by_dumps:
         return Verdict("info", sentence, growing.advice)
@@ -302,16 +302,23 @@ def _better_input(analysis: Analysis, refused: str, *, short: bool, idle: bool) 
     if short and refused.startswith(UNKNOWN_GOGC):
         states = refused.partition(": ")[2]
         return f"{states[0].upper()}{states[1:]}."
+    if short and analysis.by_dumps:
+        return "Record metrics of a longer time, under the usual load."
     if short:
-        what = "metrics of a longer time" if analysis.by_dumps else "a longer log"
-        return f"Record {what}, under the usual load."
+        longer, s = "ecord a longer log, under the usual load.", analysis.summary
+        whole = analysis.cycles["gc_num"].eq(1).sum() == len(analysis.summaries)
+        if s.gc_cpu_total_s is None or not whole:
+            return f"R{longer}"
+        cost = f"{duration_text(s.gc_cpu_total_s)} of CPU time in all"
+        return f"If this is the whole run, GC cost {cost}; otherwise r{longer}"
     return ""
 
 
 def _is_clear(s: Summary, t: Thresholds) -> bool:
-    """Returns whether even few cycles show that GC costs little, over more than a start-up."""
-    enough = s.span_s is not None and s.span_s >= t.short_log_s
-    return enough and s.gc_cpu_share is not None and s.gc_cpu_share < t.gc_cpu_little
+    """Returns whether even few cycles show that GC costs little; the fewer seconds, the less."""
+    if s.span_s is None or s.gc_cpu_share is None:
+        return False
+    return s.gc_cpu_share < t.gc_cpu_little * min(s.span_s / t.short_log_s, 1)
 
 
 def _is_idle(analysis: Analysis) -> bool:

@@ -111,6 +111,17 @@ class Summary(Plain):
         return self.gc_per_s is None and (self.gc_active_share or 0) > _NEARLY_ALL
 
     @property
+    def is_too_short_for_rates(self) -> bool:
+        """Whether the time is too short for a share or rate to describe the program."""
+        return self.span_s is not None and self.span_s < DEFAULT.min_span_s
+
+    @property
+    def gc_cpu_total_s(self) -> float | None:
+        """CPU time of GC in seconds; None if unknown."""
+        cores, span_s = self.gc_cpu_cores, self.span_s
+        return None if cores is None or span_s is None else cores * span_s
+
+    @property
     def gc_cpu_most_cores(self) -> float | None:
         """GC CPU in CPUs; if it is a range, its upper end."""
         if self.gc_cpu_cores is None or self.gc_cpu_range is None or not self.gc_cpu_share:

@@ -334,12 +334,6 @@ class Thresholds:
     roots_min_mib: float = 2.0
     """MiB. Below this, the size is mostly rounding to whole MiB."""
 
-    roots_warn_mib: float = 64.0
-    """MiB. Smaller stacks and globals cost little, even if the heap is smaller still."""
-
-    idle_mark_share: float = 0.5
-    """Share of all marking. Above it, idle workers mark more than all others together."""
-
     mark_mib_per_cpu_s: float = 100.0
     """MiB per CPU second. Marking below this rate is slow: even trees of pointers were marked
     at 1,800 MiB per CPU second."""

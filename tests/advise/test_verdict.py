@@ -13,6 +13,7 @@ import pytest
 import gctrace_analyzer as gca
 from gctrace_analyzer.advise.phrases import costs
 from gctrace_analyzer.advise.verdict import _began_late, verdict
+from gctrace_analyzer.present.sections.headline import state
 from gctrace_analyzer.present.sections.report import document
 from gctrace_analyzer.present.text import plain
 from gctrace_analyzer.testing import read_text
@@ -81,7 +82,37 @@ def test_a_short_log_says_so() -> None:
     # Of ten cycles no hundredth is known.
     longest = "GC takes 0.55 % of the CPU (0.011 of 2 CPUs) and the longest pause took 0.02 ms."
     assert found.sentence == f"The log is short, but shows no problem: {longest}"
-    assert found.action == "Record a longer log, under the usual load."
+    # A program that ended has no longer log.
+    longer = "otherwise record a longer log, under the usual load."
+    cost = "GC cost 22 ms of CPU time in all"
+    assert found.action == f"If this is the whole run, {cost}; {longer}"
+    late = of("".join(log_of(20).splitlines(keepends=True)[12:]))
+    assert late.action == "Record a longer log, under the usual load."
+
+
+@pytest.mark.parametrize(("cycles", "every"), [(1, 0.1), (3, 0.01), (7, 0.02)])
+def test_a_log_of_less_than_a_start_up_states_no_share(cycles: int, every: float) -> None:
+    report = read_text(log_of(cycles, every=every)).report()
+    assert report.verdict is not None
+    assert report.verdict.sentence.startswith("The log is too short to judge: GC took ")
+    assert "%" not in report.verdict.sentence
+    gc_cpu, *others = state(report)
+    assert gc_cpu.value.endswith(" ms")
+    assert gc_cpu.note.startswith("of CPU time in ")
+    levels = {each.label: each.level for each in (gc_cpu, *others)}
+    assert not {"GC CPU", "Mark assist", "Frequency"} & {
+        each for each in levels if levels[each]
+    }
+
+
+def test_stacks_lead_only_if_gc_costs_something() -> None:
+    log = log_of(600, goal=320, start=290, end=295)
+    found = of(log.replace("0 MB stacks", "120 MB stacks"))
+    assert found.level == "ok"
+    assert found.sentence == (
+        f"GC is not a problem here: {HEALTHY}. Stacks of 120 MiB, next to a live heap of 100 MiB, "
+        "are most of what GC scans, and raise the heap goal."
+    )
 
 
 def test_a_range_of_gc_cpu_reaches_what_the_runtime_may_have_counted() -> None:
@@ -282,7 +313,7 @@ def test_a_short_time_of_metrics_is_no_short_log() -> None:
     scrapes = CORPUS / "inputs" / "broken" / "json-lines-one-bad.jsonl"
     verdict = gca.read(scrapes).report().verdict
     assert verdict is not None
-    assert verdict.sentence.startswith("The input is short, but shows no problem")
+    assert verdict.sentence.startswith("The input is too short to judge")
     assert verdict.action == "Record metrics of a longer time, under the usual load."
 
 

@@ -80,7 +80,6 @@ PROCESS_RULES: tuple[Rule[ProcessFacts], ...] = (
     marking.large_globals,
     frequency.forced_gc,
     frequency.periodic_only,
-    marking.idle_mark_heavy,
     marking.low_mark_throughput,
     allocation.mutator_slowed_in_gc,
     allocation.high_alloc_rate,

@@ -13,17 +13,15 @@ from gctrace_analyzer.analysis.rules.finding import (
     example_lines,
     maximum,
     minimum,
-    percent,
-    total,
 )
 from gctrace_analyzer.analysis.rules.registry import rule
-from gctrace_analyzer.ingest.rows import column_of, not_null, where
+from gctrace_analyzer.ingest.rows import not_null, where
 from gctrace_analyzer.units import digits, duration_text
 
 _LARGE_ROOTS = (
     "After the first {{t.warm_up_s:g}} s, the median of {what} is at least "
     "{{t.roots_min_mib:g}} MiB and over {{t.roots_share:.0%}} of the median live heap. It is a "
-    "warning if they exceed both the live heap and {{t.roots_warn_mib:g}} MiB."
+    "warning if they exceed the live heap and GC takes over {{t.gc_cpu_warn:.0%}} of the CPU."
 )
 
 
@@ -39,7 +37,7 @@ _LARGE_ROOTS = (
 )
 def large_stacks(facts: ProcessFacts) -> Iterator[Evidence]:
     """Compares the stacks with the live heap."""
-    yield from _large_roots(facts, "stacks_mib", "GC scans stacks of")
+    yield from _large_roots(facts, "stacks_mib", "Stacks")
 
 
 @rule(
@@ -55,7 +53,7 @@ def large_stacks(facts: ProcessFacts) -> Iterator[Evidence]:
 )
 def large_globals(facts: ProcessFacts) -> Iterator[Evidence]:
     """Compares the globals with the live heap."""
-    yield from _large_roots(facts, "globals_mib", "GC scans global variables of")
+    yield from _large_roots(facts, "globals_mib", "Global variables")
 
 
 def _large_roots(facts: ProcessFacts, column: str, words: str) -> Iterator[Evidence]:
@@ -68,42 +66,15 @@ def _large_roots(facts: ProcessFacts, column: str, words: str) -> Iterator[Evide
     if not isinstance(size, float) or not isinstance(live, float):
         return
     if size >= t.roots_min_mib and size > t.roots_share * max(live, 1):
-        text = f"{words} {size:,.0f} MiB, and a live heap of {live:,.0f} MiB"
+        text = f"{words} of {size:,.0f} MiB, next to a live heap of {live:,.0f} MiB,"
+        most = "are most of what GC scans, and raise" if size > live else "raise"
+        text = f"{text} {most} the heap goal."
+        is_costly = (facts.summary.gc_cpu_share or 0.0) > t.gc_cpu_warn
         yield Evidence(
-            "warn" if size > max(live, t.roots_warn_mib) else "info",
-            f"{text}.",
-            {column: size, "heap_live_mib": live},
-            headline=f"{text}: they are most of what GC has to mark.",
-        )
-
-
-@rule(
-    "GC031",
-    "idle-mark-heavy",
-    meaning="Most marking runs on idle processors, which is free only if nobody else needs the "
-    "CPU.",
-    condition="Idle marking is over {t.idle_mark_share:.0%} of all marking CPU time, and "
-    "GOMAXPROCS is at least {t.many_procs}.",
-    advice="Check whether the program shares its host or has a CPU quota: both pay for this "
-    "marking.",
-    needs="idle marking of the cycles",
-    contradicted_by="other programs that never wait for these CPUs",
-    source="golang/go#19393",
-)
-def idle_mark_heavy(facts: ProcessFacts) -> Iterator[Evidence]:
-    """Checks the share of idle workers in marking."""
-    t = facts.thresholds
-    assist, background, idle = (
-        total(facts.cycles[f"{who}_cpu_ms"]) for who in ("assist", "background", "idle")
-    )
-    marking = sum((assist, background, idle))
-    if not marking or maximum(column_of(facts.cycles, "procs")) < t.many_procs:
-        return
-    if idle / marking > t.idle_mark_share:
-        yield Evidence(
-            "info",
-            f"{percent(idle / marking)} of all marking ran on idle processors.",
-            {"idle_share_of_marking": idle / marking},
+            "warn" if size > live and is_costly else "info",
+            text,
+            {column: size, "heap_live_mib": live, "roots_share": size / (size + live)},
+            headline=text,
         )
 
 

@@ -137,7 +137,8 @@ def state(report: Report) -> list[KeyFigure]:
     if s.gc_cpu_share is not None:
         many = coarse.get("gc_cpu")
         note = f"not measurable: {many} cycles are printed with 0" if many else _cores(s)
-        figures.append(_with_level(report, "GC CPU", gc_cpu(s), note, "gc_cpu"))
+        value = duration(s.gc_cpu_total_s) if s.is_too_short_for_rates else gc_cpu(s)
+        figures.append(_with_level(report, "GC CPU", value, note, "gc_cpu"))
     if pauses := _pauses(report):
         figures.append(_with_level(report, "Pauses", *pauses, "pauses"))
     if s.gc_per_s is not None:
@@ -227,6 +228,8 @@ def _with_level(report: Report, label: str, value: str, note: str, level: str) -
 
 def _cores(s: Summary) -> str:
     """Returns GC CPU in CPUs, and its share with idle marking: `0.63 of 2 CPUs; 40 % with idle`."""
+    if s.is_too_short_for_rates:
+        return f"of CPU time in {duration(s.span_s)}"
     note = "of all CPU"
     if s.gc_cpu_most_cores is not None and s.cpus is not None:
         note = cores_text(s.gc_cpu_most_cores, s.cpus)

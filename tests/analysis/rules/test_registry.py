@@ -42,7 +42,8 @@ MENTIONS = [
 
 
 def test_every_id_is_registered() -> None:
-    assert sorted(RULES) == [f"GC{number:03}" for number in range(1, 49)]
+    # GC031 was withdrawn: every report shows GC CPU with idle marking.
+    assert sorted(RULES) == [f"GC{number:03}" for number in range(1, 49) if number != 31]
     assert all(each.id == rule_id for rule_id, each in RULES.items())
 
 
