@@ -70,7 +70,7 @@ WHERE = (
     Column("source", "Category", "", "the input that contains the line", _LINE),
     Column("line_no", "Int64", "", "1-based line number in `source`", _LINE),
 )
-_PROCESS = Column("process", "Int64", "", "0, 1, … for each process in the input", "cycle numbers and times that are consecutive")  # fmt: skip
+_PROCESS = Column("process", "Int64", "", "0, 1, … for each process in the input", "gaps and resets of cycle numbers and times")  # fmt: skip
 _LOGGED_AT = Column("logged_at", "Datetime", "UTC", "the timestamp of the line", "the log prefix, not the runtime")  # fmt: skip
 _PRINTED_AT = Column("printed_at", "String", "", "the timestamp, if its year or zone is unknown", "the log prefix")  # fmt: skip
 
@@ -737,7 +737,7 @@ COMPARISON = (
     Column("by_load", "Float64", "its own", "the change that the different load alone would cause; null: same load, or no estimate", _COMPARED),
     *_with_ends("expected", "its own", "value predicted for the new settings from the earlier runs; null: no prediction", "whatif()", "lower end of its 80 % interval"),
     *_with_ends("measured", "its own", "value after without the first 0.5 s, to compare with the prediction; null: no prediction", _COMPARED, "lower end of its 95 % interval"),
-    Column("held", "Boolean", "", "whether what was measured is in the predicted interval; null: its own interval is wider, or there is none", _COMPARED),
+    Column("held", "Boolean", "", "whether the measured value is in the predicted interval; null: the measured interval is wider than that, or there is none", _COMPARED),
 )  # fmt: skip
 
 _PATH = "the path of the file, or the log prefix"
@@ -905,7 +905,7 @@ MEMORY = (
     Column("alloc_mib", "Float64", "MiB", "size of heap objects", _HELD),
     Column("alloc_max_mib", "Float64", "MiB", "the same, largest", _HELD),
     Column("rss_mib", "Float64", "MiB", "resident memory of the process", _HELD),
-    Column("outside_first_mib", "Float64", "MiB", "most that was resident beyond what Go holds in the first half of at least four dumps", _HELD),
+    Column("outside_first_mib", "Float64", "MiB", "the most resident memory beyond what Go holds, in the first half of at least four dumps", _HELD),
     Column("outside_mib", "Float64", "MiB", "the same, in the last dump", _HELD),
     Column("num_gc", "Int64", "", "GC cycles since the start of the process", _HELD),
     Column("gcs_between", "Int64", "", "GC cycles between the first and the last dump", _HELD),

@@ -201,14 +201,14 @@ def cpu_quota_throttling(facts: ProcessFacts) -> Iterator[Evidence]:
             "warn",
             f"Mark terminations take up to {duration_text(longest / 1000)}, far too long for "
             f"{live:,.0f} MiB of live heap on {procs} processors, and {late}: threads waited for "
-            "a CPU, because of a CPU quota or of other programs.",
+            "a CPU: there is a CPU quota, or other programs took it.",
             {"procs": procs, "stw_mark_term_max_ms": long["stw_mark_term_ms"].max()},
             examples=example_lines(long, "stw_mark_term_ms"),
             advice="Check the quota (cpu.max) and `nr_throttled` in cpu.stat. Raise a quota of "
             "less than 1 CPU, and set GOMAXPROCS to the quota, rounded up.",
             headline=f"Pauses take up to {duration_text(longest / 1000)} with a live heap of only "
-            f"{live:,.0f} MiB: threads wait for a CPU, because of a CPU quota or of other "
-            "programs.",
+            f"{live:,.0f} MiB: threads wait for a CPU: there is a CPU quota, or other programs "
+            "take it.",
         )
 
 

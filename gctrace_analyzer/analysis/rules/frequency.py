@@ -31,7 +31,7 @@ from gctrace_analyzer.units import duration_text, times_text
     "{t.active_bad:.0%}. Needs at least {t.short_log_cycles} cycles and {t.min_span_s:g} s.",
     advice=f"Use a recommended setting, or {ALLOCATE_LESS}.",
     needs="begin and duration of at least {t.short_log_cycles} cycles",
-    contradicted_by="missing lines (GC041): the time between cycles is longer then",
+    contradicted_by="missing lines (GC041): then the time between cycles is longer",
     source="golang/go#14812",
     explained_by=("GC016", "GC015", "GC024", "GC045", "GC004", "GC001"),
 )
@@ -109,7 +109,7 @@ _WHO_FORCES = (
     "forces GC before each run. Costs little if GC takes less than {t.gc_cpu_little:.0%} of CPU.",
     advice=_WHO_FORCES.format("them"),
     needs="cycles that are marked as forced",
-    contradicted_by="none: the runtime marks them",
+    contradicted_by="nothing: the runtime marks them",
     source="each forced cycle is a full collection beyond what the pacer planned",
 )
 def forced_gc(facts: ProcessFacts) -> Iterator[Evidence]:

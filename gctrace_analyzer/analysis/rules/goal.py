@@ -55,7 +55,7 @@ _LARGER_AT_TIMES = "No action needed: most of what GC costs is in the other cycl
     f"the CPU, and these cycles over {_MOST_OF_COST:.0%} of that.",
     advice="Set GOGC=400 or more, which costs only a few MiB here.",
     needs="goals and live heaps of at least {t.min_cycles} cycles",
-    contradicted_by="a GOMEMLIMIT that leaves as little: then it sets the goals",
+    contradicted_by="a GOMEMLIMIT so low that it sets the goals",
     source="heapMinimum in runtime/mgcpacer.go; golang/go#22743",
 )
 def heap_minimum_bound(facts: ProcessFacts) -> Iterator[Evidence]:

@@ -45,17 +45,17 @@ _SETTLED = "Watch whether it goes on growing; this looks like a cache that has f
     condition="Without the first quarter of the log, the lower 95 % bound of the live heap's "
     "robust slope (Theil–Sen) is above 0, without what was allocated during marking, and the "
     "growth over the rest is at least {t.growth_min_share:.0%} of the median and "
-    "{t.growth_min_mib:g} MiB. Only a note if the growth is slower at the end (under "
-    "{t.growth_steady:.0%} of the mean in the last third), "
-    "if the log covers less than {t.growth_min_span_s:.0f} s, or if the upper bound of the slope "
-    "is over {t.growth_regular_times:g} times the lower one. The last two do not count if a log of "
+    "{t.growth_min_mib:g} MiB. Only a note if the growth slows down (in the last third "
+    "under {t.growth_steady:.0%} of the mean), if the log covers less than "
+    "{t.growth_min_span_s:.0f} s, or if the slope is uncertain (its upper bound is over "
+    "{t.growth_regular_times:g} times the lower one). The last two do not count if a log of "
     "{t.short_log_s:g} s or more ends in thrashing, or in {t.min_cycles} goals under a memory "
     "limit with an effective GOGC under {t.limit_gogc_warn:.0f}. It ends where the live heap "
     "falls for good to under {t.fallen_share:.0%} of its highest level (90 % quantile over time). "
     "Needs at least {t.min_cycles} cycles.",
     advice=FIND_GROWTH,
     needs="live heap of at least {t.min_cycles} cycles over time",
-    contradicted_by="a load that grew as much, or growth that ends: a cache fills",
+    contradicted_by="a load that grew as much, or growth that ends, as of a cache that fills",
     source="the slope of what is live after each collection",
 )
 def live_heap_growth(facts: ProcessFacts) -> Iterator[Evidence]:
@@ -164,7 +164,7 @@ _SPIKE_POINTS = 2000
     advice="Find out what was in memory at that time. If it must be there, set a memory limit: it "
     "caps the heap goal that follows.",
     needs="live heap of at least {t.short_log_cycles} cycles",
-    contradicted_by="a live heap that stays there at the end: growth or a step",
+    contradicted_by="a live heap that stays high until the end: then it grew, or rose in a step",
     source="golang/go#14735",
 )
 def live_heap_spike(facts: ProcessFacts) -> Iterator[Evidence]:

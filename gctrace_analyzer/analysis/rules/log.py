@@ -26,7 +26,7 @@ from gctrace_analyzer.units import duration_text
     "from the printed one by over {t.log_check_points:g} point.",
     advice="Use the complete stderr of a single program.",
     needs="cycle numbers, or printed GC CPU percentages",
-    contradicted_by="none: numbers are consecutive",
+    contradicted_by="nothing: the runtime numbers cycles without gaps",
     source="self-check of the log",
 )
 def log_incomplete(facts: ProcessFacts) -> Iterator[Evidence]:

@@ -48,7 +48,7 @@ def large_stacks(facts: ProcessFacts) -> Iterator[Evidence]:
     advice="Keep large tables in globals free of pointers, or smaller: each cycle marks globals "
     "with pointers, and the heap goal counts them.",
     needs="globals that each line prints (Go 1.18 and later)",
-    contradicted_by="none: the runtime counts them",
+    contradicted_by="nothing: the runtime counts them",
     source="golang/go#19839",
 )
 def large_globals(facts: ProcessFacts) -> Iterator[Evidence]:
