@@ -22,7 +22,9 @@ from gctrace_analyzer.advise.predictor import Baseline, Highest
 from gctrace_analyzer.advise.refusal import (
     FEW_CYCLES,
     IMPOSSIBLE,
+    NOT_DESCRIBED,
     THRASHING,
+    in_blocks,
     refusal,
     too_late,
     why_no_load,
@@ -128,7 +130,7 @@ def baseline_of(analysis: Analysis, constants: Constants = CONSTANTS) -> Baselin
         growth_mib=growth.mib_per_h * load.span_s / 3600 if growth else 0.0,
         limit_is_known=regime.memory_limit_source != "inferred",
     )  # fmt: skip
-    refused = refused or _misfit(load, model)
+    refused = refused or in_blocks(steady) or _misfit(load, model)
     warnings = (
         *_change_warning(regime if changed else None, eased),
         *_move_warning(move),
@@ -270,8 +272,8 @@ def _misfit(load: Load, model: Model) -> str | None:
     if abs(math.log(times)) <= math.log(_MISFIT):
         return None
     return (
-        f"for the present setting, the model predicts {times:.2g} times the cycles of the log, so "
-        "it does not describe this program"
+        f"for the present setting, the model predicts {times:.2g} times the cycles of the log"
+        f"{NOT_DESCRIBED}"
     )
 
 

@@ -277,7 +277,7 @@ def _worth_it(
     if aim == "balanced" and cpu < least_cpu:
         is_clear = cpu_of(present) < least_cpu
         what = "is" if is_clear else f"without idle marking is {100 * cpu:.2g} %,"
-        return None, f"GC CPU {what} below {100 * least_cpu:.0f} %"
+        return None, f"GC CPU {what} below {100 * least_cpu:.0f} % in this log"
     failed = {
         number: failed_test(row, present, row["gains"][QUANTITY[aim]], aim)
         for number, row in enumerate(usual)

@@ -56,6 +56,31 @@ def why_no_load(cycles: pl.DataFrame, steady: pl.DataFrame) -> str:
     return too_few_steady(len(steady))
 
 
+NOT_DESCRIBED = ", so it does not describe this program"
+OF_BLOCKS = "so large that they, and not GOGC, start the cycles"
+
+
+def in_blocks(steady: pl.DataFrame) -> str | None:
+    """Returns the refusal if single allocations, and not the pacer, decide when cycles start.
+
+    The pacer starts a cycle before the goal. In a heap of large blocks, one block passes both.
+    """
+    start, goal, live = (steady[f"heap_{what}_mib"] for what in ("start", "goal", "live"))
+    low, high = (start.quantile(end) or 0.0 for end in (0.1, 0.9))
+    over = (start >= goal - 1) & (goal - live >= _LEAST_BLOCKS_MIB)
+    if len(steady) < DEFAULT.min_cycles or high - low > 1 or over.sum() < 0.9 * len(over):
+        return None
+    return (
+        f"every cycle starts at {high:,.0f} MiB, not before the goal: single allocations are "
+        f"{OF_BLOCKS}"
+    )
+
+
+_LEAST_BLOCKS_MIB = 40
+"""MiB from the live heap to the goal. The pacer starts cycles at 95 % of it at the latest, which
+is 2 MiB before it: more than truncation hides."""
+
+
 def too_few(number: int, noun: str, since: str) -> str:
     """Returns the refusal for too few cycles; `since` names the time range of the count."""
     counted = f"only {number} {noun}{'s' * (number > 1)}" if number else f"no {noun}"

@@ -25,7 +25,7 @@ from gctrace_analyzer.advise.phrases import (
     worst_costs,
 )
 from gctrace_analyzer.advise.policy import lasts_text
-from gctrace_analyzer.advise.refusal import UNKNOWN_GOGC
+from gctrace_analyzer.advise.refusal import NOT_DESCRIBED, OF_BLOCKS, UNKNOWN_GOGC
 from gctrace_analyzer.advise.subject import (
     CURED_BY_SETTINGS,
     GROWS,
@@ -304,6 +304,8 @@ def _better_input(analysis: Analysis, refused: str, *, short: bool, idle: bool) 
         return f"{states[0].upper()}{states[1:]}."
     if short and analysis.by_dumps:
         return "Record metrics of a longer time, under the usual load."
+    if short and refused.endswith((NOT_DESCRIBED, OF_BLOCKS)):
+        return ""
     if short:
         longer, s = "ecord a longer log, under the usual load.", analysis.summary
         whole = analysis.cycles["gc_num"].eq(1).sum() == len(analysis.summaries)
@@ -429,7 +431,7 @@ def _raise_limit(advice: Advice) -> str:
         return ""
     order = raising(predictor, limit)
     room = "" if predictor.settings.value("container_limit_mib") else ", if there is room"
-    why = times_the_least(*needed)
+    why = times_the_least(predictor, *needed)
     return f"{order[0].upper()}{order[1:]}{room} ({why}), or keep less in memory."
 
 

@@ -296,12 +296,6 @@ class Thresholds:
     spike_back_times: float = 1.5
     """Times the median. If the live heap is above this at the end, it has not come back down."""
 
-    reclaim_gogc: float = 80.0
-    """Effective GOGC. With less headroom, a high survival rate is to be expected."""
-
-    survival_share: float = 0.8
-    """Share of the heap that survives a cycle. At GOGC=100 a steady program keeps half."""
-
     forced_min_cycles: int = 4
     """Cycles. Fewer forced cycles come from a start-up or a test."""
 
@@ -353,9 +347,6 @@ class Thresholds:
 
     slowed_gc_cpu: float = 0.05
     """Share of CPU. With less GC CPU a slowdown while marking does not matter."""
-
-    alloc_mib_per_s_per_proc: float = 500.0
-    """MiB/s per processor. Few programs do useful work at this rate."""
 
     memory_min_mib: float = 64.0
     """MiB. Less fragmented or idle memory is not worth an investigation."""

@@ -232,7 +232,8 @@ def unrecognised(facts: SourceFacts, text: str) -> NoDataError:
     count, seen = "1 line" if lines == 1 else f"{lines:,} lines", foreign(text)
     problem = f"{count}, none of them gctrace output, MemStats, Go metrics or an OOM kill"
     hint = (
-        "If it is a Go program, start it with GODEBUG=gctrace=1 and keep its standard error:\n"
+        "If it is a Go program, start it with GODEBUG=gctrace=1 and keep its standard error\n"
+        "  (if it ran so, it has not collected yet: its heap was below 4 MiB):\n"
         "    GODEBUG=gctrace=1 ./server 2> run.log\n"
         "  Figures in sentences are not read: save what a tool printed."
     )

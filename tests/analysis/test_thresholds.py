@@ -33,7 +33,6 @@ STRICTER = [
     ("limit_gogc_bad", "limit_gogc_warn"),
     ("thrash_gogc", "limit_gogc_bad"),
     ("no_room_gogc", "thrash_gogc"),
-    ("low_gogc", "reclaim_gogc"),
     ("spike_back_times", "spike_times"),
     ("metrics_thrash_room_unknown", "metrics_thrash_room"),
     ("server_thrash_cycle_share", "server_near_cycle_share"),

@@ -7,12 +7,10 @@ from collections.abc import Iterator
 from gctrace_analyzer.analysis.rules.finding import (
     Evidence,
     ProcessFacts,
-    maximum,
     percent,
     total,
 )
 from gctrace_analyzer.analysis.rules.registry import rule
-from gctrace_analyzer.ingest.rows import column_of
 
 
 @rule(
@@ -48,29 +46,4 @@ def mutator_slowed_in_gc(facts: ProcessFacts) -> Iterator[Evidence]:
             f"While GC is marking, the program allocates at {percent(ratio)} of its rate "
             "between cycles, or less.",
             {"alloc_rate_ratio": ratio},
-        )
-
-
-@rule(
-    "GC035",
-    "high-alloc-rate",
-    meaning="The program allocates very fast, which costs CPU for every allocation and "
-    "makes GC run more often.",
-    condition="The allocation rate is over {t.alloc_mib_per_s_per_proc:.0f} MiB/s per "
-    "processor (GOMAXPROCS) in at least {t.short_log_cycles} cycles.",
-    advice="Profile the allocations: `go tool pprof -sample_index=alloc_space`.",
-    needs="sizes of the cycles and their times",
-    contradicted_by="sizes that hide the rate: a few MiB per cycle",
-    source="few programs do useful work at this rate",
-)
-def high_alloc_rate(facts: ProcessFacts) -> Iterator[Evidence]:
-    """Checks the allocation rate per processor."""
-    rate, procs = facts.summary.alloc_mib_per_s, int(maximum(column_of(facts.cycles, "procs")))
-    if rate is None or not procs or facts.summary.cycles < facts.thresholds.short_log_cycles:
-        return
-    if rate / procs > facts.thresholds.alloc_mib_per_s_per_proc:
-        yield Evidence(
-            "info",
-            f"The program allocates {rate:,.0f} MiB/s on {procs} processors.",
-            {"alloc_mib_per_s": rate},
         )

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from gctrace_analyzer.analysis.cycles import metrics
 from gctrace_analyzer.analysis.metrics.goroutines import growth_of_goroutines, growth_of_stacks
 from gctrace_analyzer.analysis.rules.finding import (
     Evidence,
@@ -15,13 +14,12 @@ from gctrace_analyzer.analysis.rules.finding import (
     example_lines,
     maximum,
     minimum,
-    percent,
 )
 from gctrace_analyzer.analysis.rules.limit import cost_of_thrashing
 from gctrace_analyzer.analysis.rules.registry import rule
 from gctrace_analyzer.analysis.settings.known import nearest_limit
 from gctrace_analyzer.analysis.trend import COMPARE_HEAPS, FIND_GROWTH
-from gctrace_analyzer.ingest.rows import median, not_null, where
+from gctrace_analyzer.ingest.rows import median, where
 from gctrace_analyzer.units import duration_text
 
 if TYPE_CHECKING:
@@ -223,38 +221,6 @@ def live_heap_step(facts: ProcessFacts) -> Iterator[Evidence]:
             {"before_mib": move.before_mib, "after_mib": move.after_mib},
             start_s=move.at_s,
             headline=f"{text[0].upper()}{text[1:]}, so GC costs changed for good.",
-        )
-
-
-@rule(
-    "GC034",
-    "low-reclaim",
-    meaning="Cycles free little memory for the work they do.",
-    condition="Over {t.survival_share:.0%} of the heap survives (median) in the cycles with an "
-    "effective GOGC of at least {t.reclaim_gogc:.0f}, after the first {t.warm_up_s:g} s. Needs "
-    "at least {t.level_cycles} such cycles and a median live heap of {t.gogc_min_live_mib:.0f} "
-    "MiB.",
-    advice="Expect this while the heap grows or a cache fills; otherwise look for a leak.",
-    needs="live heap and heap at end of at least {t.level_cycles} cycles with room",
-    contradicted_by="a low GOGC or a limit: under it, a cycle can free only little",
-    source="at GOGC=100 a steady program keeps half of its heap",
-    explained_by=("GC021", "GC022"),
-)
-def low_reclaim(facts: ProcessFacts) -> Iterator[Evidence]:
-    """Checks the share of the heap that survives a cycle."""
-    t = facts.thresholds
-    if facts.live_heap_mib < t.gogc_min_live_mib:
-        return
-    shares = facts.warmed_up.select(metrics()["survival_share"]).to_series()
-    roomy = shares.filter(facts.warmed_up["effective_gogc"] >= t.reclaim_gogc)
-    survival = not_null(roomy).median()
-    if not isinstance(survival, float) or survival <= t.survival_share:
-        return
-    if len(roomy) >= t.level_cycles:
-        yield Evidence(
-            "info",
-            f"{percent(survival)} of the heap survives a cycle (median).",
-            {"survival_share_p50": survival},
         )
 
 

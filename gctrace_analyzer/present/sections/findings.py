@@ -6,7 +6,7 @@ import re
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from gctrace_analyzer.advise.subject import GROWS
+from gctrace_analyzer.advise.subject import CURED_BY_SETTINGS, GROWS
 from gctrace_analyzer.analysis.rules.registry import RULES
 from gctrace_analyzer.present.document import Problem
 from gctrace_analyzer.present.format import printable
@@ -113,6 +113,11 @@ def _place(finding: Finding, report: Report) -> str:
     return "" if is_answer else f"line {line}"
 
 
+def _comes_later(finding: Finding, report: Report) -> bool:
+    """Returns whether the verdict has a cause to find before any setting is changed."""
+    return report.advice.baseline.other_cause is not None and finding.id in CURED_BY_SETTINGS
+
+
 def _problem(finding: Finding, report: Report) -> Problem:
     # The verdict already has the consequence of the first problem, and what to do.
     first = report.verdict
@@ -142,5 +147,5 @@ def _problem(finding: Finding, report: Report) -> Problem:
         "" if evidence and (leads or is_stated) else RULES[finding.id].meaning,
         evidence,
         _place(finding, report),
-        "" if leads else finding.advice,
+        "" if leads or _comes_later(finding, report) else finding.advice,
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -343,9 +344,13 @@ def _setter(report: Report) -> str:
     gogc = report.analysis.summary.effective_gogc_p50
     # Between samples, live heap and goal may come from different cycles.
     unclear = gogc is None or (report.analysis.by_dumps and gogc < 0)
-    # A median of several settings is none of them.
+    # A median of several settings is none of them, and one that fits GOGC is no other value.
     regimes = distinct(report.analysis.only_regimes)
-    effective = [] if unclear or len(regimes) > 1 else [f"effective GOGC {gogc:.0f}"]
+    fits = gogc is not None and any(
+        (own.gogc_pct_low or math.inf) <= gogc <= (own.gogc_pct_high or 0) for own in regimes
+    )
+    unclear |= fits or len(regimes) > 1
+    effective = [] if unclear else [f"effective GOGC {gogc:.0f}"]
     live = report.analysis.summary.live_heap_p50_mib
     if effective and live is not None and live < report.analysis.thresholds.gogc_min_live_mib:
         # It is the median over heaps large enough to show it.

@@ -19,11 +19,3 @@ def test_a_program_that_allocates_slowly_while_gc_marks_is_slowed_down() -> None
 def test_without_marking_there_is_no_slowdown() -> None:
     facts = facts_of(log_of(80, mark=0))
     assert not matches(allocation.mutator_slowed_in_gc, facts)
-
-
-def test_a_very_high_allocation_rate_is_a_note() -> None:
-    (finding,) = matches(allocation.high_alloc_rate, facts_of(log_of(60, every=0.05)))
-    assert finding.evidence.endswith("MiB/s on 2 processors.")
-    assert not matches(allocation.high_alloc_rate, facts_of(log_of(60)))
-    line = "gc14(2): 1+1+0 ms 10 -> 5 MB 58439 -> 8912 (573381-564469) objects 184 handoff\n"
-    assert not matches(allocation.high_alloc_rate, facts_of(line))

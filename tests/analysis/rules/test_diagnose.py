@@ -293,12 +293,12 @@ def test_findings_are_in_the_order_of_what_they_cost() -> None:
         replace(finding("GC009", "warn"), figures={"max_ms": 9.0}),
         replace(finding("GC022", "warn"), explained_by=("GC021",)),
         finding("GC021", "warn"),
-        finding("GC034", "info"),
-        replace(finding("GC001", "bad"), explained_by=("GC034", "GC005")),
+        finding("GC011", "info"),
+        replace(finding("GC001", "bad"), explained_by=("GC011", "GC005")),
     ]
     ordered = _worst_first(_with_causes(found))
     assert [each.id for each in ordered] == [
-        "GC005", "GC001", "GC021", "GC009", "GC010", "GC022", "GC034",
+        "GC005", "GC001", "GC021", "GC009", "GC010", "GC022", "GC011",
     ]  # fmt: skip
     assert [each.because_of for each in ordered] == [None, "GC005", *[None] * 3, "GC021", None]
 

@@ -126,7 +126,6 @@ def test_a_steady_heap_does_not_grow() -> None:
         live_heap.live_heap_growth,
         live_heap.live_heap_spike,
         live_heap.live_heap_step,
-        live_heap.low_reclaim,
         live_heap.ballast_present,
     ):
         assert not matches(rule, facts)
@@ -219,12 +218,6 @@ def test_constant_growth_is_no_step(cycles: int) -> None:
 def test_a_step_from_one_growing_level_to_another_is_reported() -> None:
     facts = facts_of(log_of(60, live=lambda n: 100 + n // 10 + 100 * (n > 30)))
     assert matches(live_heap.live_heap_step, facts)
-
-
-def test_a_heap_that_survives_is_reported() -> None:
-    facts = facts_of(log_of(60, end=110))
-    (finding,) = matches(live_heap.low_reclaim, facts)
-    assert finding.figures["survival_share_p50"] > 0.8
 
 
 def test_a_constant_live_heap_from_the_first_cycle_on_is_a_ballast() -> None:

@@ -99,7 +99,6 @@ LOGS: dict[str, Callable[[], str]] = {
     "spike": lambda: log_of(
         60, live=lambda n: 300 if n in (30, 31) else 100, goal=600, start=180
     ),
-    "survives": lambda: log_of(60, live=100, start=102, end=105, goal=200),
     "ballast": lambda: log_of(60, live=ballasted, goal=lambda n: 2 * ballasted(n - 1)),
     "roots": lambda: log_of(60, live=100, goal=200).replace(
         "0 MB stacks, 0 MB globals", "25 MB stacks, 30 MB globals"
@@ -137,10 +136,6 @@ def column(name: str) -> Callable[[ProcessFacts], Any]:
 
 def effective_gogc(facts: ProcessFacts) -> Any:
     return facts.cycles["effective_gogc"].median()
-
-
-def rate_per_processor(facts: ProcessFacts) -> float:
-    return (facts.summary.alloc_mib_per_s or 0) / 2
 
 
 CASES = [
@@ -197,7 +192,6 @@ CASES = [
     Case(goal.gogc_not_as_declared, "GOGC 100", "gogc_declared_share", lambda f: (effective_gogc(f) - 80) / 80, "warn", None, None, {"gogc_declared_points": 0.0}, {"gogc": 80}),
     Case(allocation.mutator_slowed_in_gc, "busy", "slowed_rate", "alloc_rate_ratio", None, None, "info"),
     Case(allocation.mutator_slowed_in_gc, "busy", "slowed_gc_cpu", "gc_cpu_share", "info", None, None),
-    Case(allocation.high_alloc_rate, "busy", "alloc_mib_per_s_per_proc", rate_per_processor, "info", None, None),
     Case(live_heap.live_heap_step, "step", "step_share", 1.0, "info", None, None),
     Case(live_heap.live_heap_step, "step", "short_log_cycles", 60, "info", "info", None),
     Case(live_heap.live_heap_step, "step", "min_cycles", 30, "info", "info", None),
@@ -205,9 +199,6 @@ CASES = [
     Case(live_heap.live_heap_spike, "spike", "growth_min_mib", 200.0, "info", None, None),
     Case(live_heap.live_heap_spike, "spike", "short_log_cycles", 60, "info", "info", None),
     Case(live_heap.live_heap_spike, "spike", "spike_back_times", 1.0, None, None, "info"),
-    Case(live_heap.low_reclaim, "survives", "survival_share", "survival_share_p50", "info", None, None),
-    Case(live_heap.low_reclaim, "survives", "reclaim_gogc", effective_gogc, "info", "info", None),
-    Case(live_heap.low_reclaim, "survives", "gogc_min_live_mib", 100.0, "info", "info", None),
     Case(live_heap.ballast_present, "ballast", "ballast_min_mib", 100.0, "info", "info", None),
     Case(live_heap.ballast_present, "ballast", "ballast_spread", 0.05, None, "info", "info"),
     Case(live_heap.ballast_present, "ballast", "min_cycles", 60, "info", "info", None),
@@ -280,10 +271,8 @@ SAID: list[tuple[Rule[ProcessFacts], str, str, tuple[int, ...]]] = [
     (goal.nonconstant_gogc, "two levels", "The settings changed: GOGC=100, then GOGC=50 from 12 s.", ()),
     # While marking 5 MiB in 5.05 ms; between cycles the other 76 MiB in 14.95 ms.
     (allocation.mutator_slowed_in_gc, "busy", "While GC is marking, the program allocates at 24 % of its rate between cycles, or less.", ()),
-    (allocation.high_alloc_rate, "busy", "The program allocates 4,055 MiB/s on 2 processors.", ()),
     (live_heap.live_heap_step, "step", "The live heap was 100 MiB until 6.2 s, and is 200 MiB since.", ()),
     (live_heap.live_heap_spike, "spike", "In 2 cycles the live heap was over 2 times the usual one, up to 300 MiB.", (30, 31)),
-    (live_heap.low_reclaim, "survives", "95 % of the heap survives a cycle (median).", ()),
     (live_heap.ballast_present, "ballast", "The live heap is 100 MiB from the first cycle on, and never over 105 MiB.", ()),
     (marking.large_stacks, "roots", "Stacks of 25 MiB, next to a live heap of 100 MiB, raise the heap goal.", ()),
     (marking.large_globals, "roots", "Global variables of 30 MiB, next to a live heap of 100 MiB, raise the heap goal.", ()),
