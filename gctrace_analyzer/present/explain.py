@@ -11,6 +11,7 @@ from gctrace_analyzer import schema
 from gctrace_analyzer.analysis.cycles import goal_mib
 from gctrace_analyzer.analysis.rules.registry import RULES, Rule, find_rule
 from gctrace_analyzer.analysis.settings.goal_ranges import HEAP_MINIMUM_MIB
+from gctrace_analyzer.analysis.summary import Summary
 from gctrace_analyzer.analysis.thresholds import DEFAULT, filled
 from gctrace_analyzer.ingest.believable import NO_GOAL_MIB
 from gctrace_analyzer.ingest.gctrace.grammar import SHAPES, Shape
@@ -87,21 +88,36 @@ _OTHERS = {
     "utilization_ratio": ("", "CPU share of marking / the share that the pacer aimed at"),
 }
 
+_FIGURES = [
+    *(
+        ("summary", name, f"{value.__doc__}".partition("\n")[0].rstrip("."))
+        for name, value in vars(Summary).items()
+        if isinstance(value, property)
+    ),
+    *(
+        (table, column.name, column.described)
+        for table, columns in {"summary": schema.SUMMARY, **schema.TABLES}.items()
+        for column in columns
+    ),
+]
+"""Each column of a table, and each property of a summary: the table, its name and its meaning."""
+
 
 def explain_name(text: str) -> Document | None:
     """Explains a finding or a figure; None if `text` is not one of them."""
     if (rule := find_rule(text)) is not None:
         return _finding(rule)
-    for figure in schema.SUMMARY:
-        if figure.name == text.lower():
-            unit = f" ({figure.unit})" if figure.unit else ""
-            return [Heading(figure.name), Paragraphs([figure.meaning + unit], indent=2)]
-    return None
+    tables: defaultdict[str, list[str]] = defaultdict(list)
+    for table, name, meaning in _FIGURES:
+        if name == text.lower():
+            tables[meaning].append(table)
+    meanings = [f"{', '.join(names)}: {meaning}" for meaning, names in tables.items()]
+    return [Heading(text.lower()), Paragraphs(meanings, indent=2)] if meanings else None
 
 
 def names() -> list[str]:
     """Returns everything with a name and an explanation: findings, report words, figures."""
-    figures = (column.name for column in schema.SUMMARY)
+    figures = (name for _, name, _ in _FIGURES)
     return [*(rule.name for rule in RULES.values()), *words(), *figures, *RULES]
 
 

@@ -377,7 +377,6 @@ class _Experiment:
             kept.log(trial, number),
             lambda port: self._tell(number, trial.label, may_be_server=not number, port=port),
         )
-        self._took_s[trial.label] = time.monotonic() - begin
         helps = self._repeats < _FEW_REPEATS or 2 * self._repeats_in_vain < self._repeats
         if number and run.disturbed and run.error is None and helps:
             self._tell(number, trial.label, is_repeat=True)
@@ -387,6 +386,7 @@ class _Experiment:
             run, other = sorted((run, again), key=_disturbance)
             for path in kept.folder.glob(f"{Path(other.log).stem}.*"):
                 path.unlink()
+        self._took_s[trial.label] = time.monotonic() - begin
         kept.runs.append(run)
         kept.save()
         return run

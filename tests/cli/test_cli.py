@@ -737,6 +737,9 @@ def test_explain_says_first_what_a_line_means(
         ("scvg7: inuse: 3, idle: 4", "7 number of the periodic scavenge"),
         ("idle", "marking on CPUs that had nothing else to do"),
         ("promise", "It held if the measured figure"),
+        ("is_of_single_cycles", "summary: Whether no two cycles are consecutive"),
+        ("pause_p99_ms", "summary: The 99 % quantile of the pauses"),
+        ("last_gc", "segments, regimes, episodes: its last cycle"),
     ],
 )
 def test_explain_says_what_figures_and_words_mean(

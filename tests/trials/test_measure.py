@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shlex
 import sys
+import time
 from typing import TYPE_CHECKING
 
 import pytest
@@ -304,6 +305,25 @@ def test_long_pauses_that_other_work_caused_do_not_end_a_measurement(
         assert said in " ".join(printed.split())
         # The folder is no log: the command that reads the one in it.
         assert printed.endswith("Logs: measured-1\n  gctrace-analyze measured-1/now-00.log\n")
+
+
+def test_repeated_runs_count_in_the_remaining_time(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    clock = [0.0]
+
+    def run_trial(trial: Trial, _: object, number: int, log: Path, *__: object) -> TrialRun:
+        clock[0] += 5.0
+        log.write_text("")
+        return TrialRun(
+            trial.label, number, wall_s=5.0, cpu_s=5.0, log=log.name, disturbed=number > 0
+        )
+
+    monkeypatch.setattr(experiment, "run_trial", run_trial)
+    monkeypatch.setattr(time, "monotonic", lambda: clock[0])
+    seen: list[experiment.Progress] = []
+    gca.measure("x", gogc=[1, 2], runs=2, logs=tmp_path / "runs", progress=seen.append)
+    assert [now.left_s for now in seen if now.round == 1 and not now.side] == [20.0]
 
 
 @needs_go

@@ -116,6 +116,8 @@ def _times_of(report: Report, ranges: pl.DataFrame) -> Callable[[Row], tuple[str
         process, start, end = row["process"], row["start_s"], row["end_s"]
         if start is None or end is None:
             return NONE, NONE, NONE
-        return at(process, start), at(process, end), duration(end - start)
+        # Its pauses are far shorter than the range in which they are.
+        length = NONE if row["kind"] == "pause-outlier" else duration(end - start)
+        return at(process, start), at(process, end), length
 
     return times
