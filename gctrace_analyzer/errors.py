@@ -132,6 +132,10 @@ class GctraceError(Exception):
         The command line passes a `spelled` of its own, so that its users read option names.
         """
         del spelled
+        return self._text()
+
+    def _text(self) -> str:
+        """Returns the message of an error that names no argument."""
         return ": ".join(map(str, self.args))
 
 
@@ -248,9 +252,7 @@ class NoDataError(GctraceError, ValueError):
         self.path, self.problem, self.hint = path, problem, hint
         self.lines, self.first = lines, first
 
-    def message(self, spelled: Spelling = python_argument) -> str:
-        """Returns the message."""
-        del spelled
+    def _text(self) -> str:
         first = "" if self.first is None else f"\n  First line: {self.first!r}"
         return f"{self.path}: {self.problem}.{first}\n  {self.hint}"
 
@@ -304,9 +306,7 @@ class MissingColumnsError(GctraceError, KeyError):
         super().__init__(missing, found)
         self.missing, self.found, self.lines = missing, found, lines
 
-    def message(self, spelled: Spelling = python_argument) -> str:
-        """Returns the message."""
-        del spelled
+    def _text(self) -> str:
         hint = "Column names and units are those of gctrace_analyzer.cycles()."
         if self.lines is not None:
             text = rf"io.StringIO('\n'.join(frame[{self.lines!r}]))"
@@ -330,9 +330,7 @@ class MissingExtraError(GctraceError, ImportError):
         self.name = library
         self.library, self.extra = library, extra
 
-    def message(self, spelled: Spelling = python_argument) -> str:
-        """Returns the message."""
-        del spelled
+    def _text(self) -> str:
         return (
             f"{self.library} is not installed.\n  pip install 'gctrace-analyzer[{self.extra}]'"
         )
@@ -351,9 +349,7 @@ class UnwritableOutputError(GctraceError, OSError):
         super().__init__(errno.EIO, problem, path)
         self.path, self.problem, self.kept = path, problem, kept
 
-    def message(self, spelled: Spelling = python_argument) -> str:
-        """Returns the message."""
-        del spelled
+    def _text(self) -> str:
         left = "The previous content is unchanged" if self.kept else "Nothing was written"
         return f"{self.path}: cannot be written: {self.problem}.\n  {left}."
 
@@ -398,9 +394,7 @@ class ProgramError(GctraceError, RuntimeError):
             problem, code = "no such program", 127
         return cls(program, problem, hint=hint, code=code if like_a_shell else None)
 
-    def message(self, spelled: Spelling = python_argument) -> str:
-        """Returns the message."""
-        del spelled
+    def _text(self) -> str:
         lines = [f"{self.program}: {self.problem}."]
         if self.hint:
             lines.append(f"  {self.hint}")
@@ -426,9 +420,7 @@ class FleetStoppedError(GctraceError, RuntimeError):
         self.problem, self.hint, self.output = problem, hint, output
         self.done, self.files = done, files
 
-    def message(self, spelled: Spelling = python_argument) -> str:
-        """Returns the message."""
-        del spelled
+    def _text(self) -> str:
         return (
             f"{self.problem}.\n  {self.hint}\n"
             f"  {self.done:,} of {self.files:,} files are in {self.output}; "

@@ -38,15 +38,15 @@ _BYTES = {
 _DECIMAL = {"M": 10**6, "G": 10**9, "T": 10**12}
 """Suffixes of Kubernetes. systemd reads them as powers of 1024, but reading a limit too low does no
 harm."""
-_GO_UNITS = {"": 1, "B": 1, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30, "TiB": 1 << 40}
 _SECONDS = {
     "d": DAY_S, "h": 3600.0, "m": 60.0, "min": 60.0, "s": 1.0, "": 1.0, "ms": 1e-3,
     "us": 1e-6,
 }  # fmt: skip
 
-_SIZE = re.compile(r"\s*+(\d++(?:\.\d++)?)\s*+([A-Za-z]*+)\s*+")
+_QUANTITY = re.compile(r"\s*+(\d++(?:\.\d++)?)\s*+([A-Za-z]*+)\s*+")
+"""A number and its unit."""
+
 _GO_SIZE = re.compile(r"(\d+)(B|[KMGT]iB)?")
-_DURATION_PART = re.compile(r"\s*+(\d++(?:\.\d++)?)\s*+([A-Za-z]*+)\s*+")
 
 
 def size_mib(value: str | float, *, argument: str = "size") -> float:
@@ -63,7 +63,7 @@ def size_mib(value: str | float, *, argument: str = "size") -> float:
     """
     if not isinstance(value, str):
         return _number_of_mib(value, argument)
-    match = _SIZE.fullmatch(value)
+    match = _QUANTITY.fullmatch(value)
     if match is None:
         raise BadSettingError(argument, value, "a size such as 512MiB, 1.5GiB or 2Gi")
     number, unit = match.groups()
@@ -151,7 +151,7 @@ def gomemlimit_mib(text: str) -> float | None:
         raise BadSettingError(
             argument="GOMEMLIMIT", value=text, expected="a size such as 900MiB, or off"
         )
-    return int(match[1]) * _GO_UNITS[match[2] or ""] / MIB
+    return int(match[1]) * _BYTES[(match[2] or "b").lower()] / MIB
 
 
 def size_as_set(size_mib: float) -> str:
@@ -167,7 +167,7 @@ def size_as_set(size_mib: float) -> str:
 
 def _in_go_units(text: str, size: float) -> str | None:
     """Returns the size in a form that Go accepts: the same number in Go's units, else whole MiB."""
-    match = _SIZE.fullmatch(text)
+    match = _QUANTITY.fullmatch(text)
     unit = match[2][:1].upper() if match else ""
     if match and unit in "KMGT" and match[1].isdigit():
         return f"{match[1]}{unit}iB"
@@ -193,7 +193,7 @@ def duration_s(value: Duration, *, argument: str = "duration") -> float:
         )
     text = str(value)
     total, at = 0.0, 0
-    while match := _DURATION_PART.match(text, at):
+    while match := _QUANTITY.match(text, at):
         factor = _SECONDS.get(match[2].lower())
         if factor is None:
             break

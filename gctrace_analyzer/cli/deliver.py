@@ -147,13 +147,9 @@ def report_checks(args: argparse.Namespace, checks: Sequence[Check]) -> None:
             escaped = shown.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
             print(f"::error title=gctrace-analyze::{escaped}", file=sys.stderr)
     if args.junit:
-        write_atomically(args.junit, partial(_write_junit, checks))
+        from gctrace_analyzer.present.junit import dumps
 
-
-def _write_junit(checks: Sequence[Check], file: IO[bytes]) -> None:
-    from gctrace_analyzer.present.junit import dumps
-
-    file.write(dumps(checks))
+        write_atomically(args.junit, lambda file: file.write(dumps(checks)))
 
 
 def write_files(result: Result, args: argparse.Namespace) -> None:

@@ -176,9 +176,7 @@ def _no_change(err: NoChangeError, args: argparse.Namespace) -> Result:
     options = args.words[1 : args.words.index("--")] if "--" in args.words else []
     words = ["gctrace-analyze", "measure", "--gogc", values, *options, "--", *args.program]
     command = shlex.join(words)
-    reason = err.reason[:1].upper() + err.reason[1:].rstrip(".")
-    what = "Nothing could be predicted" if err.is_refused else "No other setting is recommended"
-    sentence = f"{what}. {reason}."
+    sentence = f"{err.problem[:1].upper()}{err.problem[1:]}."
     record = {"schema_version": json.SCHEMA_VERSION, "verdict": sentence, "try": command}
     return Result(
         document=lambda: [Paragraphs([f"{sentence} To try one:"]), Code(command)],

@@ -170,11 +170,8 @@ def with_theme(console: Console, theme: str) -> Console:
     return console
 
 
-def show(
-    lines: Iterable[Line], colors: Colors | None = None, file: TextIO | None = None
-) -> None:
+def show(lines: Iterable[Line], colors: Colors, file: TextIO | None = None) -> None:
     """Prints styled lines, with colours only where they are wanted and can be seen."""
-    colors = colors or Colors()
     file = sys.stdout if file is None else file
     if hasattr(file, "reconfigure"):
         file.reconfigure(errors="replace")

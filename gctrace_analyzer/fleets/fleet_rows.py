@@ -278,10 +278,9 @@ def _has_load(report: Report) -> bool:
 def _saved(report: Report, first: Row, now: Row, *, changes: bool) -> Row:
     if not _has_load(report) or first["refused"] is not None:
         return {}
-    if not changes:
-        names = ("saved_cores", "saved_heap_mib")
-        return {f"{name}{end}": 0.0 for name in names for end in _ENDS}
     pairs = (("saved_cores", "gc_cpu_cores"), ("saved_heap_mib", "heap_peak_mib"))
+    if not changes:
+        return {f"{saved}{end}": 0.0 for saved, _ in pairs for end in _ENDS}
     # The lower end of the predicted use is the upper end of the saving.
     return {
         f"{saved}{end}": now[name] - first[f"{name}{other}"]

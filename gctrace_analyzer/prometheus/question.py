@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -217,18 +217,12 @@ def _span(how: Which, now: float) -> Span:
 
 def _moment(value: str | float | datetime, end: float, argument: str) -> float:
     """Returns a time in seconds since 1970: the given one, or that duration before `end`."""
+    if isinstance(value, str) and _TIME.match(value):
+        with suppress(ValueError):
+            value = datetime.fromisoformat(value.strip())
     if isinstance(value, datetime):
         return (value if value.tzinfo else value.replace(tzinfo=UTC)).timestamp()
-    if not isinstance(value, str):
-        return end - units.duration_s(value, argument=argument)
-    if _TIME.match(value):
-        try:
-            moment = datetime.fromisoformat(value.strip())
-        except ValueError:
-            pass
-        else:
-            return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
-    elif re.fullmatch(r"\s*[\d.]+\s*[A-Za-z][\w.\s]*", value):
+    if not isinstance(value, str) or re.fullmatch(r"\s*[\d.]+\s*[A-Za-z][\w.\s]*", value):
         return end - units.duration_s(value, argument=argument)
     raise BadSettingError(
         argument, value, "a duration such as 6h or 7d, or a time such as 2026-11-21T09:00:00Z"

@@ -61,9 +61,7 @@ class NoChangeError(NoDataError):
     """There is nothing to compare: no other setting is recommended, and none was given.
 
     Attributes:
-        reason: why no setting is recommended.
         gogc: values of GOGC to try.
-        is_refused: whether predictions were impossible.
     """
 
     def __init__(
@@ -73,7 +71,7 @@ class NoChangeError(NoDataError):
         what = "nothing could be predicted" if is_refused else "no other setting is recommended"
         problem = f"{what}. {reason[:1].upper()}{reason[1:].rstrip('.')}"
         super().__init__(program, problem, f"Try some: gogc=[{values}].")
-        self.reason, self.gogc, self.is_refused = reason, tuple(gogc), is_refused
+        self.gogc = tuple(gogc)
 
 
 @frozen

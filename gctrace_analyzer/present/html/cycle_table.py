@@ -143,12 +143,10 @@ def _single(frame: pl.DataFrame, axis: Axis, shown: list[RecordColumn]) -> dict[
         return {}
     heads = {name: head for head, name, _ in _CYCLES}
     at = {column.head: index for index, column in enumerate(shown)}
-    series_of: dict[str, object] = {
-        series: at.get(heads.get(name, "")) for series, name in _SINGLE.items()
-    }
+    series_of: dict[str, object] = {}
     for series, name in _SINGLE.items():
-        if series_of[series] is None:
-            series_of[series] = _values(frame, name)
+        index = at.get(heads.get(name, ""))
+        series_of[series] = _values(frame, name) if index is None else index
     drawn = frame["process"].is_in(list(axis.processes))
     return {"series": series_of, "drawn": [] if drawn.all() else drawn.cast(pl.Int8).to_list()}
 

@@ -13,7 +13,7 @@ from gctrace_analyzer.present.sections import overview
 from gctrace_analyzer.units import DAY_S
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable
 
     from gctrace_analyzer.present.plots.axis import Axis
     from gctrace_analyzer.present.report import Report
@@ -43,13 +43,12 @@ def span(
 
 def episodes(report: Report, axis: Axis) -> tuple[str, Table]:
     """Returns every episode, with a title."""
-    listed = report.analysis.episodes
-    times = _times_of(report, listed)
-    cells = [
-        (row["severity"], *times(row), row["reason"]) for row in listed.iter_rows(named=True)
-    ]
+
+    def cells(row: Row, times: tuple[str, ...]) -> tuple[str, ...]:
+        return row["severity"], *times, row["reason"]
+
     head = ("severity", "from", "to", "length", "what happened")
-    return _titled(axis, report, "Episode", head, "lrrrw", listed, cells)
+    return _titled(axis, report, "Episode", head, "lrrrw", report.analysis.episodes, cells)
 
 
 def phases(report: Report, axis: Axis) -> tuple[str, Table]:
@@ -59,10 +58,10 @@ def phases(report: Report, axis: Axis) -> tuple[str, Table]:
     listed = whole.filter(
         (length.rank("ordinal", descending=True) <= _MOST_RANGES).fill_null(value=True)
     )
-    times = _times_of(report, listed)
-    cells = [
-        (*times(row), *overview.figures_of_phase(row)) for row in listed.iter_rows(named=True)
-    ]
+
+    def cells(row: Row, times: tuple[str, ...]) -> tuple[str, ...]:
+        return *times, *overview.figures_of_phase(row)
+
     head = ("from", "to", "length", *overview.FIGURES_OF_PHASE)
     left = len(whole) - len(listed)
     return _titled(axis, report, "Phase", head, "rrrrrrrr", listed, cells, left)
@@ -75,15 +74,17 @@ def _titled(
     head: tuple[str, ...],
     align: str,
     listed: pl.DataFrame,
-    cells: Sequence[tuple[str, ...]],
+    cells: Callable[[Row, tuple[str, ...]], tuple[str, ...]],
     left: int = 0,
 ) -> tuple[str, Table]:
     """Returns rows that link to their ranges, with their kind and, of several, their process."""
     several = len(report.analysis.tables["processes"]) > 1
-    rows = [
-        (words(kind), *([NONE if process is None else f"{process}"] if several else ()), *row)
-        for kind, process, row in zip(listed["kind"], listed["process"], cells, strict=True)
-    ]
+    times = _times_of(report, listed)
+    rows = []
+    for row in listed.iter_rows(named=True):
+        process = NONE if row["process"] is None else f"{row['process']}"
+        own = (process,) if several else ()
+        rows.append((words(row["kind"]), *own, *cells(row, times(row))))
     ends = listed.select("process", "start_s", "end_s").iter_rows()
     table = Table(
         (of, *(["process"] if several else ()), *head),

@@ -274,10 +274,10 @@ def _deaths(report: Report) -> Iterator[tuple[str, list[tuple[str, str]]]]:
 
 
 def _advice(report: Report) -> dict[str, object]:
-    advises, ranked = report.advice.is_available, report.advice.recommendations
-    if not advises:
+    if not report.advice.is_available:
         refused = report.advice.baseline.refused if report.analysis.summary.cycles else None
         return {"advice": None, "refused": refused}
+    ranked = report.advice.recommendations
     settings = advice.advice(ranked, report.advice.baseline, "Setting")
     first = ranked.row(0, named=True)
     said = "" if report.verdict is None else report.verdict.action

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from contextlib import suppress
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
@@ -68,10 +69,8 @@ def draw(figure: Figure) -> Any:
             forms = dict(super()._repr_mimebundle_(*args, **kwargs))
             # Otherwise a notebook stores every value once more, as text.
             forms["text/plain"] = f"<{figure.title}>"
-            try:
+            with suppress(MissingExtraError):
                 forms["image/png"] = matplotlib_backend.draw(figure)._repr_png_()
-            except MissingExtraError:
-                return forms
             return forms
 
     Shown.__name__ = Shown.__qualname__ = plain.__name__
