@@ -259,6 +259,12 @@ def times_the_least(predictor: Predictor, least: float, largest: float) -> str:
     )
 
 
+def roomy_size(predictor: Predictor, limit: float) -> str:
+    """Returns a roomy limit in MiB with its unit, as an interval if the present limit is one."""
+    low = roomy_limit(DEFAULT.safe_limit_times * (predictor.live_max_mib or 0.0))
+    return with_unsure(predictor, limit, low, DEFAULT.roomy_limit_times)
+
+
 def with_unsure(predictor: Predictor, size: float, low: float, times: float = 1.0) -> str:
     """Returns a size in MiB, at least `low`, as an interval if the present limit is one."""
     half, regime = 0.0, predictor.regime

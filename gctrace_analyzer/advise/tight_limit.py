@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from gctrace_analyzer.advise.candidates import HEADROOM, highest_limit, with_unsure
-from gctrace_analyzer.analysis.thresholds import DEFAULT, roomy_limit
+from gctrace_analyzer.advise.candidates import HEADROOM, highest_limit, roomy_size
+from gctrace_analyzer.analysis.thresholds import roomy_limit
 
 if TYPE_CHECKING:
     from gctrace_analyzer.advise.prediction.outcome import Predictor
@@ -16,9 +16,7 @@ def raising(predictor: Predictor, limit: float) -> str:
     """Returns what to raise so that a limit in MiB fits: the limit, and perhaps the container's."""
     highest = highest_limit(predictor)
     if highest is None or limit <= highest:
-        low = roomy_limit(DEFAULT.safe_limit_times * (predictor.live_max_mib or 0.0))
-        size = with_unsure(predictor, limit, low, DEFAULT.roomy_limit_times)
-        return f"raise GOMEMLIMIT to at least {size}"
+        return f"raise GOMEMLIMIT to at least {roomy_size(predictor, limit)}"
     room = math.ceil((limit + predictor.off_heap_mib) / HEADROOM)
     least, now = predictor.least_limit_mib, predictor.now.limit
     if least and least <= highest and (now or 0.0) < highest:
