@@ -7,7 +7,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from gctrace_analyzer.cli.deliver import Result, row_writers, text_writer
+from gctrace_analyzer.cli.deliver import Result, next_steps, row_writers, text_writer
 from gctrace_analyzer.cli.options import Parser, add_options, read_options
 from gctrace_analyzer.cli.reading import add_server_as_input, reading_inputs, say_damage
 from gctrace_analyzer.cli.screen import working
@@ -86,14 +86,11 @@ def run(args: argparse.Namespace) -> Result:
 
 def result(comparison: Comparison, args: argparse.Namespace) -> Result:
     """Returns a comparison in every format."""
-    from gctrace_analyzer.present.document import Gap, Sentence, Sentences
-
     is_cut = len(comparison.pairs) == 1 and not args.everything
-    more = Sentences([Sentence("Next:", _ALL, "bold")], width=6, indent=0)
     return Result(
         document=comparison.document,
         everything=args.everything,
-        closing=(Gap(), more) if is_cut else (),
+        closing=next_steps(_ALL) if is_cut else (),
         writers={
             **row_writers(lambda: comparison.frame, safe=False),
             "json": text_writer(comparison.to_json),

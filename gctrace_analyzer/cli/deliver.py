@@ -14,6 +14,7 @@ from gctrace_analyzer.cli.screen import Colors, say, say_wrote, show, to_a_reade
 from gctrace_analyzer.errors import BadSettingError, nearest
 from gctrace_analyzer.files import write_atomically
 from gctrace_analyzer.frozen import frozen
+from gctrace_analyzer.present.document import Gap, Sentence, Sentences
 from gctrace_analyzer.present.format import as_wide_as, printable
 
 if TYPE_CHECKING:
@@ -133,6 +134,12 @@ def _deliver(result: Result, args: argparse.Namespace) -> int:
     return exit_codes.of_result(
         checks, is_empty=result.is_empty, program_code=result.program_code
     )
+
+
+def next_steps(*steps: str) -> Document:
+    """Returns the last lines of a text: what to do next; empty without any."""
+    rows = [Sentence("" if at else "Next:", step, "bold") for at, step in enumerate(steps)]
+    return (Gap(), Sentences(rows, width=6, indent=0)) if rows else ()
 
 
 def report_checks(args: argparse.Namespace, checks: Sequence[Check]) -> None:

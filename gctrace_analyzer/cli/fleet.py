@@ -10,6 +10,7 @@ from typing import IO, TYPE_CHECKING, Any
 from gctrace_analyzer.cli.deliver import (
     Result,
     check_conditions,
+    next_steps,
     row_writers,
     suffixes_of,
     text_writer,
@@ -194,7 +195,6 @@ def _result(
 
 def _next(args: argparse.Namespace, folder: str | None, summary: Answers) -> Document:
     """Returns suggested commands: for every table, for a page and for single reports."""
-    from gctrace_analyzer.present.document import Gap, Sentence, Sentences
     from gctrace_analyzer.present.fleet_tables import rankings
 
     typed = shlex.join(word for word in args.words[1:] if word != "--all")
@@ -207,10 +207,7 @@ def _next(args: argparse.Namespace, folder: str | None, summary: Answers) -> Doc
     added = (f"--all{more}" if more or not args.everything else "", "" if has_page else page)
     is_short = 0 < len(of) <= _SHORT
     steps = [f"gctrace-analyze fleet {of} {option}" for option in added if option and is_short]
-    if not steps:
-        return ()
-    named = [Sentence("Next:" if step is steps[0] else "", step, "bold") for step in steps]
-    return (Gap(), Sentences(named, width=6, indent=0))
+    return next_steps(*steps)
 
 
 def command_parser() -> argparse.ArgumentParser:

@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING, Any
 
 from gctrace_analyzer.cli.deliver import Result, row_writers, text_writer
 from gctrace_analyzer.cli.options import add_options
-from gctrace_analyzer.cli.reading import reading_inputs, say_damage
+from gctrace_analyzer.cli.reading import add_server_as_input, reading_inputs, say_damage
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from gctrace_analyzer.cli.deliver import Writer
     from gctrace_analyzer.cli.options import Parser
@@ -28,6 +28,15 @@ def add_inputs(parser: Parser) -> None:
         ("--separate", "", "each FILE is one run of the program under its own settings, the first "
          "one under the present settings; the predictions use all of them"),
     )  # fmt: skip
+
+
+def add_common(parser: Parser, formats: Sequence[str] = FORMATS, *, suffix: str = "") -> None:
+    """Adds the options after those for the settings: output, facts and reading."""
+    parser.add_output(formats)
+    parser.add_facts(suffix=suffix, one_program=True)
+    parser.add_reading()
+    add_server_as_input(parser)
+    parser.add_general()
 
 
 def read_separately(args: argparse.Namespace, **facts: Any) -> tuple[Run, list[Run]]:

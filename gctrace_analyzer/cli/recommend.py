@@ -8,8 +8,13 @@ from typing import TYPE_CHECKING
 from gctrace_analyzer.advise.objective import AIMS
 from gctrace_analyzer.cli.deliver import Result, text_writer
 from gctrace_analyzer.cli.options import OneOf, Parser, add_options
-from gctrace_analyzer.cli.predictions import FORMATS, add_inputs, prediction, read_separately
-from gctrace_analyzer.cli.reading import add_server_as_input
+from gctrace_analyzer.cli.predictions import (
+    FORMATS,
+    add_common,
+    add_inputs,
+    prediction,
+    read_separately,
+)
 from gctrace_analyzer.cli.screen import say, working
 from gctrace_analyzer.errors import NoDataError
 
@@ -100,9 +105,5 @@ def command_parser() -> argparse.ArgumentParser:
         ("--aim", "AIM", f"{', '.join(AIMS)} (default: balanced)", OneOf("aim", AIMS), "balanced"),
         ("--gc-cpu-target", "SHARE", "share of CPU that GC may use, for example 3%% or 0.03"),
     )  # fmt: skip
-    parser.add_output((*FORMATS, *CONFIGURATIONS))
-    parser.add_facts(one_program=True)
-    parser.add_reading()
-    add_server_as_input(parser)
-    parser.add_general()
+    add_common(parser, (*FORMATS, *CONFIGURATIONS))
     return parser

@@ -14,6 +14,7 @@ from gctrace_analyzer.cli.deliver import (
     ROWS,
     Result,
     check_conditions,
+    next_steps,
     outputs,
     refuse_ignored,
     row_writers,
@@ -40,7 +41,7 @@ from gctrace_analyzer.errors import BadSettingError, UnreadableInputError
 from gctrace_analyzer.files import without_secrets
 from gctrace_analyzer.frozen import frozen
 from gctrace_analyzer.ingest.sources import is_server
-from gctrace_analyzer.present.document import Gap, Paragraphs, Sentence, Sentences
+from gctrace_analyzer.present.document import Gap, Paragraphs
 from gctrace_analyzer.schema import PlotName, TableName
 
 if TYPE_CHECKING:
@@ -196,17 +197,16 @@ def _next(run: Run, *, everything: bool) -> Document:
     has_runs = has_cycles and run.processes["source"].n_unique() > 1
     more = ", ".join(_PREDICT * (has_cycles and run.advice.is_available) + _COMPARE * has_runs)
     text = f"add {'' if everything else _ALL}{_PAGE}{' · run ' * bool(more)}{more}"
-    steps = [Sentence("Next:", text, "bold")]
+    steps = [text]
     named = {facts.name: facts.profiles_at for facts in run.sources if facts.profiles_at}
     if named:
         name, url = next(iter(named.items()))
-        text = (
+        steps.append(
             f"The log names net/http/pprof. curl -o heap.pb.gz {url}/heap fetches a "
             f"profile; gctrace-analyze {shlex.quote(name)} heap.pb.gz shows which functions "
             "allocate."
         )
-        steps.append(Sentence("", text))
-    return (Gap(), Sentences(steps, width=6, indent=0))
+    return next_steps(*steps)
 
 
 def of_run(

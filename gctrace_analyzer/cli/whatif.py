@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from gctrace_analyzer.cli.options import Parser, add_options
-from gctrace_analyzer.cli.predictions import FORMATS, add_inputs, prediction, read_separately
-from gctrace_analyzer.cli.reading import add_server_as_input
+from gctrace_analyzer.cli.predictions import add_common, add_inputs, prediction, read_separately
 from gctrace_analyzer.cli.screen import working
 from gctrace_analyzer.errors import BadSettingError
 
@@ -72,11 +71,7 @@ def command_parser() -> argparse.ArgumentParser:
         ("--horizon", "TIME", "predict this far ahead, extrapolating live-heap growth, for example "
          "12h (default: now)"),
     )  # fmt: skip
-    parser.add_output(FORMATS)
-    parser.add_facts(suffix="-now", one_program=True)
-    parser.add_reading()
-    add_server_as_input(parser)
-    parser.add_general()
+    add_common(parser, suffix="-now")
     return parser
 
 

@@ -211,6 +211,4 @@ def _wait_until_ready(client: Any) -> None:
 
 
 def _version() -> str:
-    from gctrace_analyzer import __version__
-
     return __version__

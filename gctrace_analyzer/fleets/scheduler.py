@@ -90,7 +90,7 @@ class Progress:
     def left_s(self) -> float | None:
         """The remaining seconds at the present rate, by bytes if sizes are known."""
         if self.bytes_read and self.bytes_in_all:
-            left = self.bytes_in_all - self.bytes - self.part_bytes
+            left = self.bytes_in_all - self.bytes_read
             return self.seconds * max(left, 0) / self.bytes_read
         if self.done > self.before:
             return self.seconds * (self.files - self.done) / (self.done - self.before)
@@ -321,9 +321,8 @@ class FleetRun:
                 "or a crash"
             )
             return fleet_rows.error_row(item, "crashed", problem, identity)
-        return fleet_rows.error_row(
-            item, "bug", f"{type(outcome).__name__}: {outcome}", identity
-        )
+        problem = f"{type(outcome).__name__}: {outcome}"
+        return fleet_rows.error_row(item, "bug", problem, identity)
 
     def _stopped(self, problem: str, hint: str) -> FleetStoppedError:
         self._save()

@@ -88,6 +88,5 @@ def is_same_server(here: str, there: str) -> bool:
     return upgraded or (one.scheme, _port(one)) == (other.scheme, _port(other))
 
 
-def _port(parts: object) -> int:
-    port = getattr(parts, "port", None)
-    return int(port) if port else 443 if getattr(parts, "scheme", "") == "https" else 80
+def _port(parts: SplitResult) -> int:
+    return parts.port or (443 if parts.scheme == "https" else 80)

@@ -107,7 +107,8 @@ def fetched(
             pieces.extendleft([(middle, end), (begin, middle)])
             continue
         done += end - begin
-        samples += sum(map(_without_repeats(begin, is_first=begin <= span.begin), answers))
+        repeated = None if begin <= span.begin else begin
+        samples += sum(_without_repeats(answer, repeated) for answer in answers)
         yield from (answer for answer in answers if answer["data"]["result"])
         if progress:
             progress(FetchProgress(done, span.seconds, samples, server.received_bytes))
@@ -183,25 +184,21 @@ def _needs_names(server: Server, matchers: Sequence[Matcher], end: float) -> boo
     return False
 
 
-def _without_repeats(begin: float, *, is_first: bool) -> Callable[[Answer], int]:
-    """Returns a function that removes samples of the previous piece and counts the rest.
+def _without_repeats(answer: Answer, repeated: float | None) -> int:
+    """Removes the samples of a time, which the previous piece has too, and counts the rest.
 
     Prometheus 2 includes the beginning of a range, where the previous piece ended; version 3
     does not.
     """
-
-    def remove(answer: Answer) -> int:
-        count = 0
-        for series in answer["data"]["result"]:
-            values = series.get("values")
-            if not isinstance(values, list):
-                continue
-            if not is_first and values and _time(values[0]) == begin:
-                del values[0]
-            count += len(values)
-        return count
-
-    return remove
+    count = 0
+    for series in answer["data"]["result"]:
+        values = series.get("values")
+        if not isinstance(values, list):
+            continue
+        if repeated is not None and values and _time(values[0]) == repeated:
+            del values[0]
+        count += len(values)
+    return count
 
 
 def _time(sample: object) -> float | None:
@@ -261,8 +258,6 @@ def _own_labels(labels: Mapping[str, str], prefix: str) -> dict[str, str]:
     Prometheus renames labels of a target that it also sets itself, unless `honor_labels` is set.
     Its own labels then name the pod of kube-state-metrics, not that of the process.
     """
-    if not prefix:
-        return dict(labels)
     renamed = {
         name.removeprefix(prefix): value
         for name, value in labels.items()

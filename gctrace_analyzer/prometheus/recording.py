@@ -81,13 +81,7 @@ class Recording:
         Raises:
             UnwritableOutputError: the file cannot be written; nothing has changed.
         """
-        packed = self.file()
-
-        def write(file: IO[bytes]) -> None:
-            if path.suffix.lower() in (".json", ".jsonl"):
-                with gzip.GzipFile(fileobj=packed, mode="rb") as lines:
-                    shutil.copyfileobj(lines, file)
-            else:
-                shutil.copyfileobj(packed, file)
-
-        write_atomically(path, write)
+        lines: Any = self.file()
+        if path.suffix.lower() in (".json", ".jsonl"):
+            lines = gzip.GzipFile(fileobj=lines, mode="rb")
+        write_atomically(path, lambda file: shutil.copyfileobj(lines, file))

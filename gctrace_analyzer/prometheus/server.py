@@ -200,9 +200,8 @@ def _may_recover(response: Response, document: Mapping[str, Any] | None) -> bool
 
     A timeout reported by the API itself would happen again: the query asks for too much.
     """
-    if response.status == 429:
-        return True
-    return response.status in _RETRIED and _said(document) is None
+    is_error = response.status in _RETRIED and _said(document) is None
+    return response.status == 429 or is_error
 
 
 def _texts(value: object) -> list[str]:

@@ -206,13 +206,10 @@ def _descendants() -> list[int]:
 
 def _peak_kib(pid: int) -> int:
     """Returns the largest resident memory so far; 0 if it is unknown."""
-    with suppress(OSError, ValueError):
+    # A process that has ended has a status without this line.
+    with suppress(OSError, ValueError, IndexError):
         status = Path(f"/proc/{pid}/status").read_text()
-        return (
-            int(status.partition("VmHWM:")[2].split(maxsplit=1)[0] or 0)
-            if "VmHWM:" in status
-            else 0
-        )
+        return int(status.partition("VmHWM:")[2].split(maxsplit=1)[0])
     return 0
 
 

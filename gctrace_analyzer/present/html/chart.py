@@ -213,10 +213,10 @@ def _paths(mark: Mark, frame: pl.DataFrame, panel: Panel, x: Place, y: Place) ->
         yield Path(_dots(placed), "points", mark.look, mark.size)
         return
     if "low" in placed.columns:
-        yield Path(_area(placed, "high", "low"), "fill", mark.look)
+        yield Path(_area(placed, "high"), "fill", mark.look)
     elif mark.filled:
         bottom = placed.with_columns(low=pl.lit(float(HEIGHT)))
-        yield Path(_area(bottom, "y", "low", mark), "fill", mark.look)
+        yield Path(_area(bottom, "y", mark), "fill", mark.look)
     lines = _joined(placed, _point("y", mark))
     alone = "" if len(lines) < 2 else "h2"  # A value between two gaps would be invisible.
     d = "".join(f"M{line}{'' if set(line) & set('LH') else alone}" for line in lines)
@@ -256,10 +256,10 @@ def _point(column: str, mark: Mark | None) -> pl.Expr:
     return pl.format("{} {}H{}", "x", column, "until")
 
 
-def _area(placed: pl.DataFrame, upper: str, lower: str, mark: Mark | None = None) -> str:
-    """Returns the area between two columns; for steps, with a stepped upper edge."""
+def _area(placed: pl.DataFrame, upper: str, mark: Mark | None = None) -> str:
+    """Returns the area from a column down to `low`; for steps, with a stepped upper edge."""
     forth = _joined(placed, _point(upper, mark))
-    back = _joined(placed, pl.format("{} {}", "x", lower).reverse())
+    back = _joined(placed, pl.format("{} {}", "x", "low").reverse())
     return "".join(f"M{one}L{other}Z" for one, other in zip(forth, back, strict=True))
 
 

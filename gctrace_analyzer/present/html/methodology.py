@@ -23,11 +23,6 @@ _FIGURES = {
 """Words, with the summary figure that the page shows for each."""
 
 
-def methodology(report: Report) -> list[tuple[str, str]]:
-    """Returns each kind of figure with its method."""
-    return list(_sentences(report))
-
-
 def _of_dumps(report: Report) -> Iterator[tuple[str, str]]:
     s = report.analysis.summary
     if s.gc_cpu_share is not None:
@@ -53,7 +48,8 @@ def _of_dumps(report: Report) -> Iterator[tuple[str, str]]:
     )
 
 
-def _sentences(report: Report) -> Iterator[tuple[str, str]]:
+def methodology(report: Report) -> Iterator[tuple[str, str]]:
+    """Yields each kind of figure with its method."""
     s = report.analysis.summary
     if report.analysis.by_dumps:
         yield from _of_dumps(report)

@@ -60,10 +60,7 @@ def environment() -> Environment:
         lstrip_blocks=True,
         bytecode_cache=None if sys.dont_write_bytecode else _Compiled(),
     )
-    jinja.filters["code"] = code
-    jinja.filters["led"] = led
-    jinja.filters["spark"] = spark
-    jinja.filters["words"] = words
+    jinja.filters |= {"code": code, "led": led, "spark": spark, "words": words}
     return jinja
 
 

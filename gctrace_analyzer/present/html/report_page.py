@@ -156,7 +156,7 @@ def dumps(
         "first": list(cycle_table.first_page(records, zero)),
         "examples": evidence.rejected_examples(report),
         "notes_on_input": [*evidence.damage(report), *report.analysis.summary.warnings],
-        "methodology": methodology(report),
+        "methodology": list(methodology(report)),
         "command": None if command is None else printable(command),
         "made": _made(made_at),
     }

@@ -161,11 +161,14 @@ class Axis:
         whole = (
             pl.concat(rows, how="diagonal") if rows else points.with_columns(low="y", high="y")
         )
-        return whole.with_columns(where=_where(is_cycle=bool(numbered)))
+        return whole.with_columns(where=self.where())
 
     def where(self) -> pl.Expr:
         """Returns the cycle and the line of each row, as tooltips show them."""
-        return _where(is_cycle="gc_num" in self.cycles.columns)
+        name = pl.col("source").cast(pl.String).str.split("/").list.last().fill_null("frame")
+        place = pl.format("{}:{}", name, pl.col("line_no"))
+        is_cycle = "gc_num" in self.cycles.columns
+        return pl.format("gc {} · {}", "gc_num", place) if is_cycle else place
 
     def mark(self, name: str, column: str, look: str = "", **settings: Any) -> Mark:
         """Returns a column as a line; its look depends on its name, unless one is given.
@@ -322,12 +325,6 @@ def _gap(part: pl.DataFrame) -> pl.DataFrame:
     return part.tail(1).with_columns(
         pl.lit(None, part[name].dtype).alias(name) for name in ("y", "low", "high")
     )
-
-
-def _where(*, is_cycle: bool) -> pl.Expr:
-    name = pl.col("source").cast(pl.String).str.split("/").list.last().fill_null("frame")
-    place = pl.format("{}:{}", name, pl.col("line_no"))
-    return pl.format("gc {} · {}", "gc_num", place) if is_cycle else place
 
 
 _LIMITS: tuple[tuple[str, str, Literal["dash", "dot"]], ...] = (
