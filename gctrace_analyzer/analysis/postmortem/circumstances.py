@@ -406,7 +406,7 @@ def _causes(death: Death) -> str:
     causes = _CAUSES.get(system, _CAUSES["linux"])
     if death.refused_at_start:
         return causes
-    if death.is_of_32_bits:
+    if death.fills_32_bits:
         return f"the address space of a 32-bit program ({death.goarch}) is used up"
     if death.may_be_of_32_bits and system == ADDRESSES:
         return (
@@ -415,7 +415,7 @@ def _causes(death: Death) -> str:
         )
     if system in _OF_MAPPINGS:
         causes = f"{causes.replace(', or ', ', ')}, or too many mappings (vm.max_map_count)"
-    of_32_bits = "; or it is a 32-bit program whose address space is used up"
+    of_32_bits = "; or the address space of a 32-bit program is used up"
     return causes + of_32_bits * death.may_be_of_32_bits
 
 

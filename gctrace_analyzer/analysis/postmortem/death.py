@@ -438,14 +438,20 @@ class Death:
     @property
     def may_be_of_32_bits(self) -> bool:
         """Whether a death by the runtime may come from a full 32-bit address space."""
-        if self.refusal == UNUSABLE_ADDRESS or self.is_of_32_bits:
+        if self.refusal == UNUSABLE_ADDRESS:
             return True
-        if self.goarch is not None or self.errno is not None:
+        if not self.is_of_32_bits and (self.goarch is not None or self.errno is not None):
             return False
         if self.requested_bytes is None or self.in_use_bytes is None:
-            return False
+            return self.is_of_32_bits
         low, high = OF_32_BITS_MIB
         return low * MIB <= self.requested_bytes + self.in_use_bytes <= high * MIB
+
+    @property
+    def fills_32_bits(self) -> bool:
+        """Whether the message shows a full 32-bit address space."""
+        is_shown = self.refusal == UNUSABLE_ADDRESS or self.in_use_bytes is not None
+        return self.is_of_32_bits and is_shown and self.may_be_of_32_bits
 
 
 _FIELDS = tuple(field.name for field in fields(Death))

@@ -321,7 +321,7 @@ def of_runtime(death: Death) -> Iterator[str]:
         yield "Build the program for 64 bits." if death.is_of_32_bits else BUILD_FOR_64_BITS
     if death.is_of_one_allocation:
         yield FIND_ALLOCATION
-    if not (death.is_of_32_bits or death.refusal == UNUSABLE_ADDRESS):
+    if not (death.fills_32_bits or death.refusal == UNUSABLE_ADDRESS):
         check = check_limits(death)
         helps = may_limit(death.go_version) and death.may_have_garbage
         yield f"{check} {EARLIER_GC}" if helps else check

@@ -45,7 +45,7 @@ _LISTED = re.compile(
     r"\((?P<code>[1-9]\d{0,2})\).{0,300} (?P<last>\S{1,200}) {0,9}$"
     r"|(?P<name>[A-Za-z0-9][\w.-]*) .{0,500}?(?:Exited|Restarting) \((?P<status>[1-9]\d{0,2})\))"
 )
-_EXITED = re.compile(r"^(?:Container )?(?P<name>[A-Za-z0-9][\w.-]*) exited with code 137\b")
+EXITED = re.compile(r"^(?:Container )?(?P<name>[A-Za-z0-9][\w.-]*) exited with code 137\b")
 """The message of `docker compose up`."""
 
 
@@ -201,7 +201,7 @@ def read(messages: Iterable[Message]) -> list[Row]:
             row = _event(match["event"], match["id"], attributes)
         elif match := _OLD_EVENT.match(message.text.strip()):
             row = _event(match["event"], match["id"], {})
-        elif match := _LISTED.match(message.text) or _EXITED.match(message.text):
+        elif match := _LISTED.match(message.text) or EXITED.match(message.text):
             named = match.groupdict()
             name = named.get("last") or named["name"]
             code = numbers.whole(named.get("code") or named.get("status") or "137")

@@ -6,13 +6,12 @@
 from __future__ import annotations
 
 import re
-from bisect import bisect_left
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from gctrace_analyzer.ingest import json_values, numbers
 from gctrace_analyzer.ingest.evidence import cgroups, wordings
-from gctrace_analyzer.ingest.evidence.docker import got_sigkill, with_signal
+from gctrace_analyzer.ingest.evidence.docker import EXITED, got_sigkill, with_signal
 from gctrace_analyzer.ingest.evidence.message import (
     ASKED,
     AT_LIMIT,
@@ -173,7 +172,8 @@ def _containers(messages: Sequence[Message], stops: Stops) -> Iterator[Row]:
         for wording, match in _matches(_ENDS, message.text):
             row = _of_match(message, match, wording)
             if wording.who == _ANYONE:
-                anyones += [row] if stops.of(row) else []
+                is_read = EXITED.match(message.text)
+                anyones += [row] if stops.of(row) and not is_read else []
             elif wording.says == "from the code" and stops.of(row):
                 anyones.append(row | {"oom_killed": None})
             else:
@@ -276,13 +276,12 @@ def _of_match(message: Message, match: re.Match[str], wording: wordings.Wording)
 class Stops:
     """Reasons other than memory why programs were ended, or asked to end.
 
-    `by_name` has the cause by name or id of a container, `lines` and `causes` those of lines
-    without a name, and `named` the rows of containers that really stopped.
+    `by_name` has the cause by name or id of a container, `unnamed` those of lines without a name,
+    and `named` the rows of containers that really stopped.
     """
 
     by_name: dict[str, str]
-    lines: list[int]
-    causes: list[str]
+    unnamed: list[tuple[Row, str]]
     named: list[Row] = field(default_factory=list)
 
     def of(self, state: Row, *, everywhere: bool = False) -> str | None:
@@ -295,11 +294,15 @@ class Stops:
         names = ("container_id", "name", "container", "pod")
         causes = [self.by_name.get(state.get(name) or "") for name in names]
         line_no = state.get("line_no") or 0
-        begin, end = (
-            bisect_left(self.lines, line_no + distance)
-            for distance in (-_NEAR_LINES, _NEAR_LINES)
-        )
-        causes += self.causes if everywhere else self.causes[begin:end]
+        causes += [
+            cause
+            for stop, cause in self.unnamed
+            if everywhere
+            or (
+                -_NEAR_LINES <= stop["line_no"] - line_no < _NEAR_LINES
+                and not (cause == wordings.ASKED and _is_later(stop, state))
+            )
+        ]
         if everywhere and len(self.by_name) == 1 and not any(map(state.get, names)):
             # A part of a container's description without its name, and its events.
             causes += self.by_name.values()
@@ -310,6 +313,12 @@ class Stops:
         )
 
 
+def _is_later(stop: Row, state: Row) -> bool:
+    """Returns whether a stop follows a death; without times, by the order of the lines."""
+    times = [str(row.get("logged_at") or row.get("printed_at") or "") for row in (stop, state)]
+    return stop["line_no"] > state["line_no"] and (times[0] >= times[1] or not all(times))
+
+
 _BY_HAND = "somebody sent it SIGKILL (`docker kill`)"
 
 
@@ -317,7 +326,7 @@ def stops_of(messages: Iterable[Message]) -> Stops:
     """Returns the ends for other reasons than memory that messages report."""
     by_name: dict[str, str] = {}
     named: list[Row] = []
-    unnamed: dict[int, str] = {}
+    unnamed: list[tuple[Row, str]] = []
     for message in messages:
         for wording, match in _matches(_STOPS, message.text):
             parts = match.groupdict()
@@ -328,9 +337,9 @@ def stops_of(messages: Iterable[Message]) -> Stops:
                     row = {"line_no": message.line_no, "name": name, "event": "stop"}
                     named.append(row | {"stopped_by": wording.cause})
             else:
-                unnamed.setdefault(message.line_no, wording.cause)
+                unnamed.append((message.place(), wording.cause))
             break
-    return Stops(by_name, [*unnamed], [*unnamed.values()], named)
+    return Stops(by_name, unnamed, named)
 
 
 def with_events(stops: Stops, states: Iterable[Row]) -> Stops:

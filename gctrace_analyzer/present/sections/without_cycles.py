@@ -100,7 +100,7 @@ _MOST_KNOWN = 0.5
 """Share of what Go obtained. If more is unexplained, the report says which fields explain it."""
 
 _UNNAMED = (
-    "Which part the other {} are (idle heap, stacks, GC metadata), the input does not show: "
+    "How much of the {} is idle heap, stacks or GC metadata, the input does not show: "
     "HeapIdle, HeapReleased, StackSys, GCSys and OtherSys of MemStats do."
 )
 _LIMIT_IF_GO = (
@@ -379,7 +379,7 @@ def _sizes(report: Report) -> Iterator[str]:
         has_idle = report.analysis.tables["memstats"]["heap_idle_bytes"].count() > 0
         has_parts = memory.needed_is != HEAP_ALLOCATED or has_idle or largest_part(report)
         if not has_parts and rest > max(LEAST_MIB, _MOST_KNOWN * sys):
-            yield _UNNAMED.format(mib(rest))
+            yield _UNNAMED.format(mib(sys))
         yield from _above_limit(memory, report.analysis.settings.value("memory_limit_mib"))
     yield from _goals(report.analysis.tables["memstats"])
 

@@ -297,6 +297,20 @@ def test_other_ends_are_no_kill_for_memory(text: str) -> None:
     assert not any(death.proven for death in run.post_mortems())
 
 
+@pytest.mark.parametrize(
+    ("lines", "is_asked"),
+    [
+        (("worker-1 exited with code 137", "^CGracefully stopping... (press Ctrl+C"), False),
+        (("^CGracefully stopping... (press Ctrl+C", "worker-1 exited with code 137"), True),
+    ],
+)
+def test_only_a_stop_before_the_end_is_its_cause(
+    lines: tuple[str, ...], is_asked: bool
+) -> None:
+    (death,) = read_text("\n".join(lines)).post_mortems()
+    assert ("asked to stop" in " ".join(death.reading)) is is_asked
+
+
 STOPPED = """\
 2022-04-21T15:32:50Z  Terminated  Exit Code: 137, Exit Message: "{}"
 2022-04-21T15:32:44Z  Killing     Sent interrupt. Waiting 5s before force killing

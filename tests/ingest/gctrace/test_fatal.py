@@ -118,6 +118,15 @@ def test_the_traceback_shows_the_architecture(goarch: str, said: str) -> None:
     assert ("32-bit" in death.reading[0]) is (goarch == "386")
 
 
+def test_a_small_heap_has_not_used_up_the_address_space_of_a_32_bit_program() -> None:
+    (death,) = read_text(
+        "runtime: out of memory: cannot allocate 33554432-byte block (373063680 in use)\n"
+        "fatal error: out of memory\n\t/usr/local/go/src/runtime/asm_386.s:1373 +0x1\n"
+    ).post_mortems()
+    assert "`ulimit -v`" in death.reading[0]
+    assert "bits" not in " ".join((*death.reading, *death.advice))
+
+
 _PANIC = "panic: runtime error: index out of range [5] with length 3\n\n"
 _GOROUTINE = "goroutine 1 [running]:\nmain.main()\n\t/app/main.go:7 +0x1d\n"
 
@@ -206,8 +215,8 @@ def test_a_full_32_bit_address_space_is_enlarged_before_an_allocation_is_looked_
             "page file",
         ),
         (f"Go 1.13.4 windows/amd64\n{FATAL}", "of Windows", "page file"),
-        (f"go1.12.7.linux-386.tar.gz\n{FATAL}", "32-bit program (386)", "for 64 bits"),
-        (f"go version go1.21.1 linux/arm\n{FATAL}", "32-bit program (arm)", "for 64 bits"),
+        (f"go1.12.7.linux-386.tar.gz\n{FATAL}", "32-bit program is used", "for 64 bits"),
+        (f"go version go1.21.1 linux/arm\n{FATAL}", "32-bit program is used", "for 64 bits"),
         (f"go version go1.21.1 linux/arm64\n{FATAL}", "ulimit -v", "GOMEMLIMIT (Go 1.19"),
         (
             f"{FATAL}cmd/compile/internal/syntax.(*source).fill(0xc0000)\n",
