@@ -910,9 +910,6 @@ MEMORY = (
     Column("num_gc", "Int64", "", "GC cycles since the start of the process", _HELD),
     Column("gcs_between", "Int64", "", "GC cycles between the first and the last dump", _HELD),
     Column("elapsed_s", "Float64", "s", "time between the first and the last dump", _HELD),
-    Column("makes", "Int64", "", "buffers that the pool allocated", _HELD),
-    Column("frees", "Int64", "", "buffers that were given back to the pool", _HELD),
-    Column("pool_hit_share", "Float64", "0–1", "share of returned buffers that were reused", _HELD),
     Column("resolution_mib", "Float64", "MiB", "unit of the last printed digit", _HELD),
     Column("advice", "Strings", "", "what to do", _HELD),
 )  # fmt: skip

@@ -168,7 +168,7 @@ def costs(
         known = "its CPU time is unknown" if printed is None else _since_start(printed)
         is_one = s.cycles == 1 and s.span_s
         ran = f"1 GC cycle ran in {duration_text(s.span_s or 0)}"
-        yield f"{ran if is_one else f'GC runs {often_text(s.gc_per_s)}'} ({known})"
+        yield f"{ran if is_one else f'GC runs {often_text(s)}'} ({known})"
     elif printed is not None:
         yield f"GC has taken {_since_start(printed)}"
     if s.stw_max_ms is None:

@@ -391,7 +391,10 @@ def _add_times(part: Part, clock: Clock) -> list[str]:
     lacks = " or ".join(words[name] for name in missing)
     settings = " and ".join(f"`{name}`" for name in missing)
     it, have = ("it", "has") if undated == 1 else ("them", "have")
-    return [f"{part.facts.name}: {count} {have} no {lacks}; set {settings} to use {it}."]
+    return [
+        f"{part.facts.name}: {count} {have} no {lacks}; set {settings} to match {it} with other "
+        "inputs."
+    ]
 
 
 def _add_rows_of_messages(part: Part) -> list[str]:

@@ -88,7 +88,11 @@ def _rows(memstats: pl.DataFrame, settings: Settings) -> pl.DataFrame:
         is_dated=timeless | begin.is_not_null() | pl.col("logged_at").is_not_null(),
     )
     rows = rows.drop_nulls(["process", "t_s"]).sort("process", "t_s", maintain_order=True)
-    rows = rows.unique(["process", "t_s"], keep="last", maintain_order=True)
+    # Of dumps with the same time, the last one; but the first of all, to count from there.
+    is_first = pl.col("t_s") == pl.col("t_s").first().over("process")
+    time = pl.struct("process", "t_s")
+    ends = pl.when(is_first).then(time.is_first_distinct()).otherwise(time.is_last_distinct())
+    rows = rows.filter(ends)
     # The same sample again: the query step is finer than the scrapes, or the target is down. A
     # living process allocates between scrapes, if only for the scrape itself.
     same = [

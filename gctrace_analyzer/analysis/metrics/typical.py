@@ -7,6 +7,7 @@ samples: the time between cycles, and the sizes of the heap.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Any
 
 import polars as pl
@@ -47,7 +48,8 @@ def summarize(spans: pl.DataFrame, pauses: pl.DataFrame, notes: Sequence[str] = 
         figures |= growth_figures(points, DEFAULT)
         figures["estimated"] = tuple(_estimated(spans, figures))
     figures["warnings"] = (*_warnings(spans, figures, DEFAULT), *notes)
-    return Summary(**figures)
+    summary = Summary(**figures)
+    return replace(summary, gc_interval_p50_ms=None) if summary.rate_factors else summary
 
 
 def _totals(spans: pl.DataFrame, pauses: pl.DataFrame) -> Totals:
@@ -156,6 +158,7 @@ def _estimated(intervals: pl.DataFrame, figures: dict[str, Any]) -> Iterator[str
             "live_heap_growth_mib_per_h_high",
         ),
         "gc_cpu_share": ("gc_cpu_share",),
+        "alloc_mib_per_s": ("alloc_mib_per_s",),
     }  # fmt: skip
     always = ("gc_interval_p50_ms", "heap_peak_mib")
     names = {*always, *(n for c, each in by_column.items() if c in columns for n in each)}
@@ -191,17 +194,15 @@ def _warnings(
             "go_gc_duration_seconds of Prometheus and NumGC of expvar do."
         )
     elif figures["gc_cpu_share"] is None and figures["cycles"]:
-        cpu = intervals.select(pl.col("cpu_s").sum() / pl.col("length_s").sum()).item()
-        most = "" if not cpu else f" It is at most the {cpu:.2g} cores that the process uses."
         if intervals["has_fraction"].any():
             yield (
                 "GC CPU between the dumps is unknown because the start time of the process is "
-                f"unknown: GCCPUFraction is a mean since then.{most}"
+                "unknown: GCCPUFraction is a mean since then."
             )
         else:
             yield (
                 "GC CPU is unknown: the input has neither GCCPUFraction of MemStats nor the CPU "
-                f"classes of runtime/metrics.{most} Prometheus gets these classes from "
+                "classes of runtime/metrics. Prometheus gets these classes from "
                 f"collectors.NewGoCollector with {ENABLE}."
             )
     shown = intervals.filter(pl.col("limit_is_shown"))["memory_limit_mib"].unique().sort()

@@ -126,7 +126,9 @@ def _of_host(death: Death) -> str:
     return f" ({size_text(death.host_bytes / MIB)} of RAM{swap})"
 
 
-_OF_TALOS = "Its trigger for memory pressure was met; the kernel had not run out of memory."
+_OF_TALOS = (
+    "Its trigger for memory pressure was met; the kernel had not run out of memory.{had}"
+)
 
 
 KEEP_BELOW = (
@@ -146,7 +148,8 @@ def _by_killer(facts: Evidence) -> str | None:
     if death.killer == "Talos":
         return _OF_TALOS
     if death.killer in THRESHOLD_KILLERS:
-        return _little_available(death, facts.memory.host_share)
+        own = None if death.may_be_swapped else facts.memory.host_share
+        return _little_available(death, own)
     if death.killer == "systemd-oomd" and death.reason is not None:
         return _nearly_full(death)
     if death.killer in (*SUPERVISORS, "macOS") and death.usage_bytes is not None:
@@ -197,8 +200,6 @@ def _eviction(facts: Evidence) -> str:
     used, request = facts.memory.resident_mib, facts.death.memory_request_bytes
     if used is None or request is None:
         return "Pods that use more than they request are evicted first."
-    if not request:
-        return "It requests no memory; pods that use more than they request are evicted first."
     return (
         f"It used {used:,.0f} MiB and requests {request / MIB:,.0f} MiB; pods that use more than "
         "they request are evicted first."

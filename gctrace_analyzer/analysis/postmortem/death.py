@@ -396,6 +396,11 @@ class Death:
         return self.killer == "kernel" and self.limit_bytes is not None and not any(of_own)
 
     @property
+    def may_be_swapped(self) -> bool:
+        """Whether swap was full, so that a process may be larger than its resident memory."""
+        return self.killer in THRESHOLD_KILLERS and self.swap_limit_bytes != 0
+
+    @property
     def group(self) -> str | None:
         """The name of the group that has the memory limit."""
         return self.oom_memcg or self.unit or self.name or self.container

@@ -279,7 +279,7 @@ def gomemlimit(facts: Evidence, settings: Settings) -> str | None:
     beside = not_of_victim(facts)
     left = MOST_OF_LIMIT * (limit or 0.0) - sum(beside.values())
     if limit is None or 0 < own <= left:
-        if own <= SMALL_MIB:
+        if own <= SMALL_MIB or death.may_be_swapped:
             return None
         had_is = f"what it had{', with swap' * bool(swapped)}"
         return f"={int(MOST_OF_LIMIT * own)}MiB (90 % of {had_is}{of_others})"

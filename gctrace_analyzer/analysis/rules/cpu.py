@@ -95,7 +95,7 @@ def _why_often(facts: ProcessFacts) -> str:
         why = f"which {low_gogc(room)}, or a memory limit, explains"
         return f": a cycle allocates only {percent(room)} of the heap goal, {why}"
     allocates = f"the program allocates {size_text(s.alloc_mib_per_s)}/s"
-    return f": {allocates}, and GC runs {often_text(s.gc_per_s)}"
+    return f": {allocates}, and GC runs {often_text(s)}"
 
 
 _RAISE = "Raise GOGC, or the memory limit if it has one."

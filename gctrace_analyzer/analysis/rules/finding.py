@@ -354,18 +354,12 @@ def gc_cpu_text(summary: Summary) -> str:
     return between_text(*map(percent, ends))
 
 
-def often_text(gc_per_s: float) -> str:
-    """Returns how often GC runs, with the digits of the figures of a report.
-
-    >>> often_text(13.52), often_text(0.0125), often_text(0.0)
-    ('13.5 times a second', 'every 1m 20s', '0 times a second')
-    """
-    is_rare = 0 < gc_per_s < 1
-    return (
-        f"every {duration_text(1 / gc_per_s)}"
-        if is_rare
-        else f"{digits(gc_per_s, 3)} times a second"
-    )
+def often_text(summary: Summary) -> str:
+    """Returns how often GC runs, with the digits of the figures of a report."""
+    rate = summary.gc_per_s or 0.0
+    if 0 < rate < 1 and not summary.rate_factors:
+        return f"every {duration_text(1 / rate)}"
+    return f"{summary.rate_text(rate, lambda end: digits(end, 3))} times a second"
 
 
 def cycles_text(count: int) -> str:

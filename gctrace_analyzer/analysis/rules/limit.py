@@ -300,8 +300,8 @@ def limit_tight(facts: ProcessFacts) -> Iterator[Evidence]:
             )
             return
         room = _room(facts, gogc)
-        rate = facts.summary.gc_per_s
-        runs = "often" if rate is None else often_text(rate)
+        is_unknown = facts.summary.gc_per_s is None
+        runs = "often" if is_unknown else often_text(facts.summary)
         close = f"GOMEMLIMIT leaves the live heap {room}{_taken(facts)}, so GC runs {runs}."
         yield Evidence(
             "bad" if gogc < t.limit_gogc_bad else "warn",

@@ -261,8 +261,12 @@ class _Reader:
             known.facts[f"swap_{match['name'].lower()}_bytes"] = size
 
     def stats(self, match: re.Match[str], about: Row) -> None:
-        facts = self.at("stats", about).facts
-        facts.setdefault("oom_memcg", match["oom_memcg"])
+        incident = self.at("stats", about)
+        facts = incident.facts
+        # Containers below the limit of a pod may have this line, too, after others (cgroup v1).
+        is_cut = incident.seen == {"stats"} and "cache:" in match.string
+        if not (is_cut and cgroups.container_id(match["oom_memcg"])):
+            facts.setdefault("oom_memcg", match["oom_memcg"])
         # The lines that follow have no time and host of their own.
         self.counted = facts
         self.count(match.string[match.end() :], facts)

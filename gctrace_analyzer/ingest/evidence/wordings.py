@@ -392,7 +392,8 @@ KILLERS: tuple[Killer, ...] = tuple(
             r'"(?P<comm>.{0,64}?)"(?:: (?:badness|oom_score) (?P<score>-?\d{1,10})|$)'
             rf"(?:.{{0,64}}?VmRSS (?P<anon_rss_mib>{_MIB}) MiB)?"),
         ("earlyoom", False,
-            rf"mem avail: *(?P<available_mib>{_MIB}) of +(?P<host_mib>{_MIB}) MiB"),
+            rf"mem avail: *(?P<available_mib>{_MIB}) of +(?P<host_mib>{_MIB}) MiB"
+            rf"(?:.{{0,40}} free: +{_MIB} of +(?P<swap_limit_mib>{_MIB}) MiB)?"),
         ("earlyoom", False,
             r"[Ll]ow [Mm]emory! (?:at or below SIG\w{4} limits: )?.{0,40}?"
             r"mem +(?P<available_limit_pct>\d{1,3}(?:\.\d{1,3})?) ?%"),

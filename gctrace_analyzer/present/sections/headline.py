@@ -147,7 +147,9 @@ def state(report: Report) -> list[KeyFigure]:
         gaps_ms = 1000 * report.analysis.enriched["interval_s"]
         often = interval(s, usual_interval_ms(report.analysis.enriched), gaps_ms)
         note = "; ".join(filter(None, (often, forced)))
-        figures.append(_with_level(report, "Frequency", rate(s.gc_per_s), note, "frequency"))
+        figures.append(
+            _with_level(report, "Frequency", s.rate_text(s.gc_per_s, rate), note, "frequency")
+        )
     if s.assist_share_of_gc_cpu is not None:
         value, of_all = assists(s)
         note = "of GC CPU"
@@ -201,7 +203,8 @@ def _allocation(report: Report) -> Iterator[KeyFigure]:
     s = report.analysis.summary
     if s.alloc_mib_per_s is not None:
         total = f"{mib(s.alloc_total_mib)} in total"
-        yield KeyFigure("Allocation", mib_per_s(s.alloc_mib_per_s), total)
+        about = "about " * ("alloc_mib_per_s" in s.estimated)
+        yield KeyFigure("Allocation", about + s.rate_text(s.alloc_mib_per_s, mib_per_s), total)
 
 
 def with_trends(report: Report, figures: Iterable[KeyFigure]) -> list[KeyFigure]:

@@ -12,7 +12,6 @@ from gctrace_analyzer.analysis.metrics.since_start import shows_costs
 from gctrace_analyzer.analysis.postmortem.circumstances import holders, restarted
 from gctrace_analyzer.analysis.postmortem.death import UNITS
 from gctrace_analyzer.analysis.postmortem.facts import LEAST_LIMIT_MIB, MOST_OF_LIMIT
-from gctrace_analyzer.analysis.postmortem.memory_of_dumps import HEAP_ALLOCATED, Memory
 from gctrace_analyzer.analysis.postmortem.remedies import of_stop
 from gctrace_analyzer.analysis.settings.known_programs import is_not_go
 from gctrace_analyzer.ingest.evidence.cgroups import short_name
@@ -39,6 +38,7 @@ from gctrace_analyzer.units import MIB
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
+    from gctrace_analyzer.analysis.postmortem.memory_of_dumps import Memory
     from gctrace_analyzer.present.report import Report
     from gctrace_analyzer.schema import Row
 
@@ -96,13 +96,6 @@ _NOT_KILLABLE = (
     "are never killed (/proc/PID/oom_score_adj), and whether the limit leaves room for them."
 )
 
-_MOST_KNOWN = 0.5
-"""Share of what Go obtained. If more is unexplained, the report says which fields explain it."""
-
-_UNNAMED = (
-    "How much of the {} is idle heap, stacks or GC metadata, the input does not show: "
-    "HeapIdle, HeapReleased, StackSys, GCSys and OtherSys of MemStats do."
-)
 _LIMIT_IF_GO = (
     "If the program in {} is written in Go, set GOMEMLIMIT={}MiB (90 % of the limit), if its live "
     "heap is smaller. Otherwise, raise the limit."
@@ -374,12 +367,6 @@ def _sizes(report: Report) -> Iterator[str]:
     if text := "; ".join(parts):
         yield f"{text[0].upper()}{text[1:]}."
     for memory in known:
-        sys = memory.sys_mib or 0.0
-        rest = sys - (memory.needed_mib or 0.0)
-        has_idle = report.analysis.tables["memstats"]["heap_idle_bytes"].count() > 0
-        has_parts = memory.needed_is != HEAP_ALLOCATED or has_idle or largest_part(report)
-        if not has_parts and rest > max(LEAST_MIB, _MOST_KNOWN * sys):
-            yield _UNNAMED.format(mib(sys))
         yield from _above_limit(memory, report.analysis.settings.value("memory_limit_mib"))
     yield from _goals(report.analysis.tables["memstats"])
 

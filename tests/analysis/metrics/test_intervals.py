@@ -344,3 +344,13 @@ def test_dumps_without_times_are_as_late_as_their_last_cycle() -> None:
         True,
     )
     assert row["estimated"] == ["begin_s", "end_s", "alloc_mib_per_s"]
+
+
+def test_times_to_the_second_give_a_range_of_rates() -> None:
+    head = "time,alloc_mb,sys_mb,num_gc\n"
+    at = [(0, 2), (0, 6), (3, 40), (3, 50)]
+    rows = [f"2026-11-29T09:02:1{s}Z,{20 + n},68,{n}" for s, n in at]
+    run = read_text(head + "\n".join(rows) + "\n")
+    assert run.summary().cycles == 48
+    assert "GC runs 12.0–24.0 times a second" in (text := run.to_markdown())
+    assert "median" not in text

@@ -83,7 +83,9 @@ def test_unknown_is_null(column: str, unknown: tuple[str, ...]) -> None:
 
 @few
 @given(
-    st.lists(st.tuples(st.integers(0, 9), st.sampled_from([1.0, 5.0])), min_size=1, max_size=9)
+    st.lists(
+        st.tuples(st.integers(0, 9), st.sampled_from([1.25, 30.0])), min_size=1, max_size=9
+    )
 )
 def test_the_typical_time_between_cycles_is_that_of_half_of_them(
     rows: list[tuple[int, float]],
@@ -212,8 +214,7 @@ def test_how_the_live_heap_is_estimated_is_said(
         ),
         (
             [{"gc_cycles": 20, "gc_cpu_share": None, "has_fraction": True}],
-            ["GC CPU between the dumps is unknown because the start time of the process is unknown: GCCPUFraction is a mean since then. It is at most the 1.2 cores "
-             "that the process uses."],
+            ["GC CPU between the dumps is unknown because the start time of the process is unknown: GCCPUFraction is a mean since then."],
         ),
         (
             [{"gc_cycles": 20, "gc_cpu_share": None, "cpu_s": None}],

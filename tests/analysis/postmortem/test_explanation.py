@@ -420,7 +420,7 @@ def test_sizes_up_to_four_gib_may_be_the_end_of_32_bits(
     for known in ({}, UNSEEN):
         found = explain(evidence(**{**FACTS, **known, **REFUSED, **death}))
         assert (
-            "a 32-bit program whose address space is used up" in found.reading[0]
+            "the address space of a 32-bit program is used up" in found.reading[0]
         ) == is_of_32_bits
         assert any("GOARCH=386" in each for each in found.advice) == is_of_32_bits
 
@@ -877,7 +877,10 @@ def test_a_program_with_little_of_the_hosts_memory_is_not_why_it_was_short() -> 
         assert (found.preventable == "unknown") is (share < 0.5)
         assert found.advice[0].startswith(first)
         said = f"The program had {100 * share:.0f} % of the host's memory."
-        assert said in explained(**of_host, host_share=share, available_bytes=1).reading[0]
+        for swap, is_all in ((0, True), (1 << 30, False)):
+            also = {"available_bytes": 1, "swap_limit_bytes": swap}
+            found = explained(**of_host, **also, host_share=share)
+            assert (said in found.reading[0]) is is_all
 
 
 EARLYOOM = """\
