@@ -10,17 +10,17 @@ from gctrace_analyzer.analysis.durations import correct_durations, on_real_cpus
 from gctrace_analyzer.analysis.pauses import FOR_P99, PHASES, single_pauses
 from gctrace_analyzer.analysis.printed_shares import bounded
 from gctrace_analyzer.analysis.thresholds import DEFAULT, Thresholds
-from gctrace_analyzer.analysis.totals import Totals
+from gctrace_analyzer.analysis.totals import FEW_S, Totals
 from gctrace_analyzer.analysis.trend import MIN_POINTS, slope
 from gctrace_analyzer.frozen import Plain, frozen
 from gctrace_analyzer.ingest.gctrace.columns import CPU_TIMES, stopping
 from gctrace_analyzer.ingest.gctrace.grammar import shapes_before
 from gctrace_analyzer.ingest.rows import by_process, column_of, distinct, is_one_process, since
 from gctrace_analyzer.ingest.sniff import OF_TOOLCHAIN
-from gctrace_analyzer.units import between_text, duration_text
+from gctrace_analyzer.units import duration_text
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     import polars as pl
 
@@ -104,15 +104,9 @@ class Summary(Plain):
     def rate_factors(self) -> tuple[float, float | None] | None:
         """The factors of the ends of a rate over a few seconds, of dumps timed to the second."""
         span = self.span_s or 0.0
-        if "gc_interval_p50_ms" not in self.estimated or span % 1 or not 0 < span < _FEW_S:
+        if "gc_interval_p50_ms" not in self.estimated or span % 1 or not 0 < span < FEW_S:
             return None
         return span / (span + 1), span / (span - 1) if span > 1 else None
-
-    def rate_text(self, rate: float, text: Callable[[float], str]) -> str:
-        """Formats a rate, or its range."""
-        low, high = self.rate_factors or (1.0, 1.0)
-        end = text(low * rate)
-        return between_text(end, text(high * rate)) if high else f"over {end}"
 
     @property
     def is_mostly_missing(self) -> bool:
@@ -157,9 +151,6 @@ class Summary(Plain):
             return None
         return min(self.stw_share / self.gc_cpu_share, 1.0)
 
-
-_FEW_S = 20
-"""Seconds. Over a longer time, an error of one second hardly changes a rate."""
 
 _NEARLY_ALL = 0.9
 """Share of the time that counts as nearly all."""

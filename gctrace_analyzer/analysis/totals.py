@@ -300,6 +300,9 @@ _OF_TIME = frozenset(
 )
 """The rates that are over time."""
 
+FEW_S = 20
+"""Seconds. Over a longer time, an error of one second hardly changes a rate."""
+
 _SHORTEST_S = 0.004
 """Seconds. Times are printed in whole milliseconds, so a third of a shorter time may be missing."""
 

@@ -22,7 +22,7 @@ from gctrace_analyzer.units import between_text, digits, duration_text
 from gctrace_analyzer.units import percent as percent
 
 if TYPE_CHECKING:
-    from collections.abc import Container, Mapping, Sequence
+    from collections.abc import Callable, Container, Mapping, Sequence
     from datetime import datetime
 
     from gctrace_analyzer.analysis.metrics.pause_bounds import CyclePauses
@@ -354,12 +354,19 @@ def gc_cpu_text(summary: Summary) -> str:
     return between_text(*map(percent, ends))
 
 
+def rate_text(summary: Summary, rate: float, text: Callable[[float], str]) -> str:
+    """Formats a rate, or its range."""
+    low, high = summary.rate_factors or (1.0, 1.0)
+    end = text(low * rate)
+    return between_text(end, text(high * rate)) if high else f"over {end}"
+
+
 def often_text(summary: Summary) -> str:
     """Returns how often GC runs, with the digits of the figures of a report."""
     rate = summary.gc_per_s or 0.0
     if 0 < rate < 1 and not summary.rate_factors:
         return f"every {duration_text(1 / rate)}"
-    return f"{summary.rate_text(rate, lambda end: digits(end, 3))} times a second"
+    return f"{rate_text(summary, rate, lambda end: digits(end, 3))} times a second"
 
 
 def cycles_text(count: int) -> str:

@@ -12,6 +12,7 @@ from gctrace_analyzer.advise.phrases import longest_pause_after_start_up
 from gctrace_analyzer.advise.verdict import too_large_for_container
 from gctrace_analyzer.analysis.cycles import usual_interval_ms
 from gctrace_analyzer.analysis.metrics.goroutines import GREW
+from gctrace_analyzer.analysis.rules.finding import rate_text
 from gctrace_analyzer.analysis.settings.naming import (
     distinct,
     gogc_name,
@@ -148,7 +149,7 @@ def state(report: Report) -> list[KeyFigure]:
         often = interval(s, usual_interval_ms(report.analysis.enriched), gaps_ms)
         note = "; ".join(filter(None, (often, forced)))
         figures.append(
-            _with_level(report, "Frequency", s.rate_text(s.gc_per_s, rate), note, "frequency")
+            _with_level(report, "Frequency", rate_text(s, s.gc_per_s, rate), note, "frequency")
         )
     if s.assist_share_of_gc_cpu is not None:
         value, of_all = assists(s)
@@ -204,7 +205,7 @@ def _allocation(report: Report) -> Iterator[KeyFigure]:
     if s.alloc_mib_per_s is not None:
         total = f"{mib(s.alloc_total_mib)} in total"
         about = "about " * ("alloc_mib_per_s" in s.estimated)
-        yield KeyFigure("Allocation", about + s.rate_text(s.alloc_mib_per_s, mib_per_s), total)
+        yield KeyFigure("Allocation", about + rate_text(s, s.alloc_mib_per_s, mib_per_s), total)
 
 
 def with_trends(report: Report, figures: Iterable[KeyFigure]) -> list[KeyFigure]:
