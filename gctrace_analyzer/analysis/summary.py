@@ -103,8 +103,8 @@ class Summary(Plain):
     @property
     def rate_factors(self) -> tuple[float, float | None] | None:
         """The factors of the ends of a rate over a few seconds, of dumps timed to the second."""
-        span = self.span_s or 0.0
-        if "gc_interval_p50_ms" not in self.estimated or span % 1 or not 0 < span < FEW_S:
+        span, is_of_dumps = self.span_s or 0.0, "gc_interval_p50_ms" in self.estimated
+        if not (is_of_dumps and 0 < span < FEW_S and span % 1 == 0):
             return None
         return span / (span + 1), span / (span - 1) if span > 1 else None
 

@@ -126,6 +126,12 @@ def got_sigkill(row: Mapping[str, Any]) -> bool:
     return code == SIGKILL_CODE or (code is None and by_signal)
 
 
+def is_later(stop: Row, state: Row) -> bool:
+    """Returns whether a stop follows a death; without times, by the order of the lines."""
+    times = [str(row.get("logged_at") or row.get("printed_at") or "") for row in (stop, state)]
+    return stop["line_no"] > state["line_no"] and (times[0] >= times[1] or not all(times))
+
+
 def is_event(value: dict[str, object]) -> bool:
     """Returns whether a value comes from `docker events --format '{{json .}}'` or Docker's API."""
     action = value.get("Action") or value.get("status")

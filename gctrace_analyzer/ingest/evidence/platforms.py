@@ -1,7 +1,4 @@
-"""Reads how platforms, batch systems and low-memory killers report a kill.
-
-`wordings.py` lists what they print, and what it proves. Here each line becomes a row.
-"""
+"""Reads how platforms, batch systems and low-memory killers report a kill (see `wordings.py`)."""
 
 from __future__ import annotations
 
@@ -11,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from gctrace_analyzer.ingest import json_values, numbers
 from gctrace_analyzer.ingest.evidence import cgroups, wordings
-from gctrace_analyzer.ingest.evidence.docker import EXITED, got_sigkill, with_signal
+from gctrace_analyzer.ingest.evidence.docker import EXITED, got_sigkill, is_later, with_signal
 from gctrace_analyzer.ingest.evidence.message import (
     ASKED,
     AT_LIMIT,
@@ -172,8 +169,7 @@ def _containers(messages: Sequence[Message], stops: Stops) -> Iterator[Row]:
         for wording, match in _matches(_ENDS, message.text):
             row = _of_match(message, match, wording)
             if wording.who == _ANYONE:
-                is_read = EXITED.match(message.text)
-                anyones += [row] if stops.of(row) and not is_read else []
+                anyones += [row] if stops.of(row) and not EXITED.match(message.text) else []
             elif wording.says == "from the code" and stops.of(row):
                 anyones.append(row | {"oom_killed": None})
             else:
@@ -300,7 +296,7 @@ class Stops:
             if everywhere
             or (
                 -_NEAR_LINES <= stop["line_no"] - line_no < _NEAR_LINES
-                and not (cause == wordings.ASKED and _is_later(stop, state))
+                and not (cause == wordings.ASKED and is_later(stop, state))
             )
         ]
         if everywhere and len(self.by_name) == 1 and not any(map(state.get, names)):
@@ -311,12 +307,6 @@ class Stops:
         return next(
             (cause for cause in known if cause != wordings.ASKED), next(iter(known), None)
         )
-
-
-def _is_later(stop: Row, state: Row) -> bool:
-    """Returns whether a stop follows a death; without times, by the order of the lines."""
-    times = [str(row.get("logged_at") or row.get("printed_at") or "") for row in (stop, state)]
-    return stop["line_no"] > state["line_no"] and (times[0] >= times[1] or not all(times))
 
 
 _BY_HAND = "somebody sent it SIGKILL (`docker kill`)"
