@@ -391,10 +391,7 @@ def _add_times(part: Part, clock: Clock) -> list[str]:
     lacks = " or ".join(words[name] for name in missing)
     settings = " and ".join(f"`{name}`" for name in missing)
     it, have = ("it", "has") if undated == 1 else ("them", "have")
-    return [
-        f"{part.facts.name}: {count} {have} no {lacks}; set {settings} to match {it} with other "
-        "inputs."
-    ]
+    return [f"{part.facts.name}: {count} {have} no {lacks}; set {settings} to date {it}."]
 
 
 def _add_rows_of_messages(part: Part) -> list[str]:

@@ -413,9 +413,9 @@ def test_notes_name_options_as_they_are_typed(
     else:
         assert main([str(log)]) == 0
         shown = capsys.readouterr().out
-    assert f"set {options} to match them" in " ".join(shown.split())
+    assert f"set {options} to date them" in " ".join(shown.split())
     assert arguments not in shown
-    assert f"set {arguments} to match them" in str(gca.read(log).summary().warnings)
+    assert f"set {arguments} to date them" in str(gca.read(log).summary().warnings)
 
 
 def test_between_and_process_narrow_everything(
