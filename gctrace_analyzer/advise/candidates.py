@@ -15,7 +15,6 @@ from gctrace_analyzer.advise.prediction.model import Setting
 from gctrace_analyzer.analysis.settings.search import DEFAULT_GOGC
 from gctrace_analyzer.analysis.thresholds import DEFAULT, roomy_limit
 from gctrace_analyzer.frozen import frozen
-from gctrace_analyzer.units import between_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -251,27 +250,13 @@ def _why_clearing(predictor: Predictor, _: Setting) -> str:
 def times_the_least(predictor: Predictor, least: float, largest: float) -> str:
     """Returns a roomy limit as a multiple of the lowest safe one, and its parts in MiB."""
     live = f"{largest:,.0f} MiB" if largest >= 1 else "under 1 MiB"
-    room = DEFAULT.safe_limit_times * largest
+    regime = predictor.regime
+    is_rough = regime is not None and regime.memory_limit_source == "inferred"
     return (
-        f"{DEFAULT.roomy_limit_times:g} × {with_unsure(predictor, least, room)}: "
-        f"{DEFAULT.safe_limit_times:g} × the largest live heap without bursts, {live}, + "
-        f"{with_unsure(predictor, least - room, 0.0)} of other memory"
+        f"{DEFAULT.roomy_limit_times:g} × {least:,.0f} MiB: {DEFAULT.safe_limit_times:g} × the "
+        f"largest live heap without bursts, {live}, + {'about ' if is_rough else ''}"
+        f"{least - DEFAULT.safe_limit_times * largest:,.0f} MiB of other memory"
     )
-
-
-def roomy_size(predictor: Predictor, limit: float) -> str:
-    """Returns a roomy limit in MiB with its unit, as an interval if the present limit is one."""
-    low = roomy_limit(DEFAULT.safe_limit_times * (predictor.live_max_mib or 0.0))
-    return with_unsure(predictor, limit, low, DEFAULT.roomy_limit_times)
-
-
-def with_unsure(predictor: Predictor, size: float, low: float, times: float = 1.0) -> str:
-    """Returns a size in MiB, at least `low`, as an interval if the present limit is one."""
-    half, regime = 0.0, predictor.regime
-    if regime is not None and regime.is_limited and regime.memory_limit_source == "inferred":
-        least, most = regime.memory_limit_mib_low or 0.0, regime.memory_limit_mib_high or 0.0
-        half = times * max(most - least, 0.0) / 2
-    return between_text(*(f"{max(size + by, low):,.0f} MiB" for by in (-half, half)))
 
 
 RULES: tuple[CandidateRule, ...] = (

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from gctrace_analyzer.advise import subject
-from gctrace_analyzer.advise.candidates import HEADROOM, roomy_size
+from gctrace_analyzer.advise.candidates import HEADROOM
 from gctrace_analyzer.advise.prediction.load import load_of, with_hidden_roots
 from gctrace_analyzer.advise.prediction.model import (
     CONSTANTS,
@@ -301,16 +301,16 @@ def _burst_warning(steady: pl.DataFrame, settings: Settings) -> Iterator[str]:
         )
 
 
-def thrashing(*, needed: str, largest: float) -> str:
-    """Returns the refusal for a thrashing program, with the limit that it needs as text.
+def thrashing(*, least: float, largest: float) -> str:
+    """Returns the refusal for a thrashing program, with the limit in MiB that it needs.
 
     Args:
-        needed: the limit with its unit, as the advice to raise it names it.
-        largest: the largest live heap in MiB.
+        least: the lowest limit that does not thrash.
+        largest: the largest live heap.
     """
     return (
-        f"{THRASHING}. It needs a GOMEMLIMIT of at least {needed}: its live heap without bursts is "
-        f"up to {largest:,.0f} MiB"
+        f"{THRASHING}. It needs a GOMEMLIMIT of at least {roomy_limit(least):,.0f} MiB: its live "
+        f"heap without bursts is up to {largest:,.0f} MiB"
     )
 
 
@@ -321,8 +321,7 @@ def _about_thrashing(baseline: Baseline) -> Baseline:
     most, least = baseline.live_max_mib or 0.0, baseline.least_limit_mib
     if baseline.refused == THRASHING:
         assert least is not None
-        needed = roomy_size(baseline, roomy_limit(least))
-        why = thrashing(needed=needed, largest=math.floor(most))
+        why = thrashing(least=least, largest=math.floor(most))
         return replace(baseline, refused=why)
     if baseline.whole is None or baseline.refused:
         return baseline

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from gctrace_analyzer.advise.candidates import HEADROOM, highest_limit, roomy_size
+from gctrace_analyzer.advise.candidates import HEADROOM, highest_limit
 from gctrace_analyzer.analysis.thresholds import roomy_limit
 
 if TYPE_CHECKING:
@@ -16,7 +16,7 @@ def raising(predictor: Predictor, limit: float) -> str:
     """Returns what to raise so that a limit in MiB fits: the limit, and perhaps the container's."""
     highest = highest_limit(predictor)
     if highest is None or limit <= highest:
-        return f"raise GOMEMLIMIT to at least {roomy_size(predictor, limit)}"
+        return f"raise GOMEMLIMIT to at least {limit:,.0f} MiB"
     room = math.ceil((limit + predictor.off_heap_mib) / HEADROOM)
     least, now = predictor.least_limit_mib, predictor.now.limit
     if least and least <= highest and (now or 0.0) < highest:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING
 
 import pytest
@@ -34,9 +33,7 @@ def test_no_limit_that_is_advised_is_itself_too_tight(mib: int, number: int) -> 
     assert (changes["memory_limit_mib"].drop_nulls() >= 140).all()
     assert report.verdict is not None
     if report.verdict.finding == "GC016":
-        # The limit is only known as an interval, and so is the memory outside the heap.
-        low, high = re.findall(r"at least (\d+)–(\d+) MiB", report.verdict.action)[0]
-        assert int(low) < limit < int(high)
+        assert f"at least {limit:,.0f} MiB" in report.verdict.action
 
 
 @pytest.mark.parametrize("number", [1, 2, 3])

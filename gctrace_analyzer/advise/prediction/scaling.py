@@ -31,7 +31,7 @@ from gctrace_analyzer.advise.subject import (
 from gctrace_analyzer.analysis.metrics.intervals import observed_pauses
 from gctrace_analyzer.analysis.metrics.typical import summarize
 from gctrace_analyzer.analysis.settings.releases import may_limit
-from gctrace_analyzer.analysis.thresholds import DEFAULT, least_limit, roomy_limit
+from gctrace_analyzer.analysis.thresholds import DEFAULT, least_limit
 from gctrace_analyzer.frozen import frozen
 from gctrace_analyzer.units import duration_text
 
@@ -414,7 +414,7 @@ def baseline_of(analysis: Analysis, traced_gogc: float | None = None) -> Scaling
     other = means["other"] if means["other"] is not None else NON_HEAP_MIB
     live_max = summary.live_heap_max_mib or means["live"]
     if not thrash.isdisjoint(own["process"]) and (needed := needed_limit(analysis)) is not None:
-        return thrashing(needed=f"{roomy_limit(needed[0]):,.0f} MiB", largest=needed[1])
+        return thrashing(least=needed[0], largest=needed[1])
     if summary.forced_cycles > DEFAULT.forced_share * summary.cycles:
         share = 100 * summary.forced_cycles / summary.cycles
         return f"the program forced {share:.0f} % of the cycles"
