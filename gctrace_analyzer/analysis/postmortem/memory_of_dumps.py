@@ -66,6 +66,9 @@ class Memory(Plain):
     num_gc: int | None
     gcs_between: int | None
     elapsed_s: float | None
+    makes: int | None
+    frees: int | None
+    pool_hit_share: float | None
     resolution_mib: float | None
     advice: tuple[str, ...] = ()
 
@@ -89,8 +92,14 @@ MIN_IDLE_MIB = 64.0
 MIN_IDLE_SHARE = 0.25
 """Share of the held heap. Less idle memory is an ordinary reserve."""
 
+POOR_HITS = 0.5
+"""Share of the freed buffers. If fewer are reused, the pool does not work."""
+
 _FEWEST = 4
 """Dumps. With fewer, their halves hardly show whether a size grows."""
+
+FEW_MAKES = 20
+"""Buffers. Fewer are not worth a pool."""
 
 
 def programs(memstats: pl.DataFrame) -> list[pl.DataFrame]:
@@ -175,6 +184,9 @@ def _memory(part: pl.DataFrame) -> Memory:
         num_gc=_largest(part["num_gc"]),
         gcs_between=_difference(part["num_gc"]),
         elapsed_s=last(part["elapsed_s"]),
+        makes=last(part["makes"]),
+        frees=last(part["frees"]) if part["makes"].count() else None,
+        pool_hit_share=_hits(part),
         resolution_mib=resolution / MIB if isinstance(resolution, int) else None,
     )
     return replace(memory, advice=tuple(_advice(memory)))
@@ -220,6 +232,14 @@ def _difference(values: pl.Series) -> int | None:
     return int(given[-1] - given[0]) if len(given) > 1 else None
 
 
+def _hits(part: pl.DataFrame) -> float | None:
+    """Returns the share of buffers that were reused after being freed."""
+    made, freed = _difference(part["makes"]), _difference(part["frees"])
+    if made is None or not freed:
+        return None
+    return max(0.0, 1 - made / freed)
+
+
 def _advice(memory: Memory) -> Iterator[str]:
     held, needed = memory.held_max_mib, memory.needed_max_mib
     most = memory.heap_sys_max_mib
@@ -235,6 +255,18 @@ def _advice(memory: Memory) -> Iterator[str]:
             f"{size_text(needed)} of {memory.needed_is}."
         )
     yield from _idle(memory)
+    hits, makes = memory.pool_hit_share, memory.makes
+    if makes is not None and makes > FEW_MAKES and (hits is None or hits < POOR_HITS):
+        reused = "none" if not hits else f"{100 * hits:.0f} %"
+        freed = ""
+        if memory.frees is not None:
+            freed = f" and {memory.frees:,} freed, {reused} of which were reused"
+        yield (
+            f"{makes:,} buffers were allocated{freed}: reuse them (`sync.Pool`, or a channel "
+            "as a free list)."
+        )
+    elif hits is not None and hits >= POOR_HITS:
+        yield f"{100 * hits:.0f} % of the freed buffers were reused: the buffer pool works."
 
 
 def _idle(memory: Memory) -> Iterator[str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import polars as pl
 import pytest
@@ -26,6 +26,13 @@ def test_the_heap_in_use_is_compared_with_the_live_heap(tmp_path: Path) -> None:
     (found,) = gca.read(logfile(tmp_path / "seed.csv", rows)).memory()
     assert (found.held_max_mib, found.needed_max_mib) == (375, 150)
     assert "375 MiB from the OS, 2.5 times the 150 MiB" in found.advice[0]
+    assert any("sync.Pool" in text for text in found.advice)
+    rows = [
+        f"{175 * mb},{150 * mb},{160 * mb},{10 * mb},0,{20 + n // 30},{n}" for n in range(1, 60)
+    ]
+    (recycled,) = gca.read(logfile(tmp_path / "recycled.csv", rows)).memory()
+    assert recycled.pool_hit_share == pytest.approx(1 - 1 / 58, abs=0.02)
+    assert any("buffer pool works" in text for text in recycled.advice)
 
 
 def dump(path: Path, header: str, *rows: tuple[float, ...]) -> Memory:
@@ -121,6 +128,38 @@ def test_idle_memory_is_named_if_it_is_much_and_a_quarter(
     assert found.idle_unreleased_mib == idle - released
     assert found.held_mib == held - released
     assert len(found.advice) == sentences
+
+
+@pytest.mark.parametrize(
+    ("makes", "frees", "share", "advice"),
+    [
+        ([0, 21], None, None, "21 buffers were allocated: reuse them"),
+        ([0, 20], None, None, None),
+        (
+            [1, 21],
+            [0, 40],
+            0.5,
+            "50 % of the freed buffers were reused: the buffer pool works.",
+        ),
+        ([0, 21], [0, 40], 0.475, "21 buffers were allocated and 40 freed, 48 % of which"),
+        ([0, 21], [0, 0], None, "21 buffers were allocated and 0 freed, none of which"),
+        ([0, 40], [0, 20], 0.0, "40 buffers were allocated and 20 freed, none of which"),
+        ([0, 20], [0, 20], 0.0, None),
+        ([0, 5], [0, 10], 0.5, "50 % of the freed buffers were reused"),
+        ([21], [40], None, "21 buffers were allocated and 40 freed, none of which"),
+    ],
+)
+def test_the_pool_is_advised_to_programs_that_reuse_few_buffers(
+    makes: list[float], frees: list[float] | None, share: float | None, advice: str | None
+) -> None:
+    columns: dict[str, Any] = {"makes": makes} | ({"frees": frees} if frees else {})
+    found = memory_of(heap_sys=[1] * len(makes), **columns)
+    assert found.pool_hit_share == pytest.approx(share)
+    assert found.frees == (frees[-1] if frees else None)
+    if advice is None:
+        assert found.advice == ()
+    else:
+        assert found.advice[0].startswith(advice)
 
 
 def test_unknown_sizes_stay_unknown() -> None:
