@@ -83,9 +83,7 @@ def test_unknown_is_null(column: str, unknown: tuple[str, ...]) -> None:
 
 @few
 @given(
-    st.lists(
-        st.tuples(st.integers(0, 9), st.sampled_from([1.3, 30.0])), min_size=1, max_size=9
-    )
+    st.lists(st.tuples(st.integers(0, 9), st.sampled_from([1.3, 30.0])), min_size=1, max_size=9)
 )
 def test_the_typical_time_between_cycles_is_that_of_half_of_them(
     rows: list[tuple[int, float]],
