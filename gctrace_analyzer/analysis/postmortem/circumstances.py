@@ -126,9 +126,7 @@ def _of_host(death: Death) -> str:
     return f" ({size_text(death.host_bytes / MIB)} of RAM{swap})"
 
 
-_OF_TALOS = (
-    "Its trigger for memory pressure was met; the kernel had not run out of memory.{had}"
-)
+_OF_TALOS = "Its trigger for memory pressure was met; the kernel had not run out of memory."
 
 
 KEEP_BELOW = (

@@ -140,6 +140,7 @@ def test_a_kill_by_the_memory_controller_of_talos_has_its_pod(tmp_path: Path) ->
     # Its default ranking gives groups with a memory limit 0: a higher limit is no way out.
     report = " ".join(str(run.summary()).split())
     assert "Its trigger for memory pressure was met" in report
+    assert "{" not in report
     assert "raise" not in report
     assert "limit it, or give the host more" in report
     assert row["cgroup"] == f"/kubepods/burstable/pod{uid}"
