@@ -98,9 +98,8 @@ def recommend(
     # A given setting may not exist in the log's Go version.
     refused = predictor.refused or present["refused"]
     if refused:
-        nothing = {"refused": refused, "now": True, "confidence": "none"}
         why = f"no recommendation: {refused}"
-        now = blank(predictor.now, why=why, **nothing)
+        now = blank(predictor.now, why=why, refused=refused, now=True, confidence="none")
         return _frame([*_unpredicted(predictor, refused), now])
     rows = [
         _row(predictor, candidate, present)
@@ -150,8 +149,10 @@ def _unpredicted(predictor: Predictor, refused: str) -> list[Row]:
     if may_stay or predictor.endless or predictor.may_lack_memory:
         return []
     why = f"{why_limit(predictor)}; its largest live heap needs at least {roomy:,.0f} MiB"
-    known = {"why": why, "refused": refused, "now": False, "confidence": "medium"}
-    return [blank(replace(now, limit=limit), **known)]
+    roomy_row = blank(
+        replace(now, limit=limit), why=why, refused=refused, now=False, confidence="medium"
+    )
+    return [roomy_row]
 
 
 def _best(

@@ -307,12 +307,12 @@ def _better_input(analysis: Analysis, refused: str, *, short: bool, idle: bool) 
     if short and refused.endswith((NOT_DESCRIBED, OF_BLOCKS)):
         return ""
     if short:
-        longer, s = "ecord a longer log, under the usual load.", analysis.summary
+        longer, s = "record a longer log, under the usual load.", analysis.summary
         whole = analysis.cycles["gc_num"].eq(1).sum() == len(analysis.summaries)
         if s.gc_cpu_total_s is None or not whole:
-            return f"R{longer}"
+            return longer.capitalize()
         cost = f"{duration_text(s.gc_cpu_total_s)} of CPU time in all"
-        return f"If this is the whole run, GC cost {cost}; otherwise r{longer}"
+        return f"If this is the whole run, GC cost {cost}; otherwise {longer}"
     return ""
 
 

@@ -42,7 +42,7 @@ LOOKAHEAD = 32
 """How many cycles of other processes may come between two of one process."""
 
 
-FENCE = re.compile(r"[ >]*```")
+_FENCE = re.compile(r"[ >]*```")
 
 _IS_START = pl.col("text").str.contains(STARTS)
 
@@ -59,7 +59,7 @@ def with_runs(
     """
     starts = [at for frame in messages for at in frame.filter(_IS_START)["line_no"]]
     lines = enumerate(beginning.split("\n"), start=1) if "```" in beginning else ()
-    fences = [at for at, line in lines if FENCE.match(line)]
+    fences = [at for at, line in lines if _FENCE.match(line)]
     if not cycles or not (starts or fences):
         return cycles
     places = pl.concat(frame.select("line_no", "gc_num") for frame in cycles)

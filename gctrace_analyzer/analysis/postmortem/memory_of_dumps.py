@@ -95,7 +95,7 @@ MIN_IDLE_SHARE = 0.25
 POOR_HITS = 0.5
 """Share of the freed buffers. If fewer are reused, the pool does not work."""
 
-_FEWEST = 4
+FEWEST_DUMPS = 4
 """Dumps. With fewer, their halves hardly show whether a size grows."""
 
 FEW_MAKES = 20
@@ -203,7 +203,7 @@ def _room(goal: pl.Series, alloc: pl.Series) -> pl.Series:
 def _outside(part: pl.DataFrame) -> tuple[float | None, float | None]:
     """Returns the memory outside Go in MiB: the most in the first half, and the last."""
     sizes = outside_go(part).clip(0) / MIB
-    if len(sizes) < _FEWEST:
+    if len(sizes) < FEWEST_DUMPS:
         return None, None
     return _largest(sizes.head(len(sizes) // 2)), last(sizes)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
@@ -273,7 +274,7 @@ class Stops:
     """Reasons other than memory why programs were ended, or asked to end.
 
     `by_name` has the cause by name or id of a container, `unnamed` those of lines without a name,
-    and `named` the rows of containers that really stopped.
+    in the order of the lines, and `named` the rows of containers that really stopped.
     """
 
     by_name: dict[str, str]
@@ -290,14 +291,14 @@ class Stops:
         names = ("container_id", "name", "container", "pod")
         causes = [self.by_name.get(state.get(name) or "") for name in names]
         line_no = state.get("line_no") or 0
+        begin, end = (
+            bisect_left(self.unnamed, line_no + distance, key=lambda stop: stop[0]["line_no"])
+            for distance in (-_NEAR_LINES, _NEAR_LINES)
+        )
         causes += [
             cause
-            for stop, cause in self.unnamed
-            if everywhere
-            or (
-                -_NEAR_LINES <= stop["line_no"] - line_no < _NEAR_LINES
-                and not (cause == wordings.ASKED and is_later(stop, state))
-            )
+            for stop, cause in (self.unnamed if everywhere else self.unnamed[begin:end])
+            if everywhere or cause != wordings.ASKED or not is_later(stop, state)
         ]
         if everywhere and len(self.by_name) == 1 and not any(map(state.get, names)):
             # A part of a container's description without its name, and its events.

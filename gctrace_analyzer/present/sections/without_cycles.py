@@ -12,6 +12,7 @@ from gctrace_analyzer.analysis.metrics.since_start import shows_costs
 from gctrace_analyzer.analysis.postmortem.circumstances import holders, restarted
 from gctrace_analyzer.analysis.postmortem.death import UNITS
 from gctrace_analyzer.analysis.postmortem.facts import LEAST_LIMIT_MIB, MOST_OF_LIMIT
+from gctrace_analyzer.analysis.postmortem.memory_of_dumps import FEWEST_DUMPS, Memory
 from gctrace_analyzer.analysis.postmortem.remedies import of_stop
 from gctrace_analyzer.analysis.settings.known_programs import is_not_go
 from gctrace_analyzer.ingest.evidence.cgroups import short_name
@@ -38,7 +39,6 @@ from gctrace_analyzer.units import MIB
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from gctrace_analyzer.analysis.postmortem.memory_of_dumps import Memory
     from gctrace_analyzer.present.report import Report
     from gctrace_analyzer.schema import Row
 
@@ -50,8 +50,8 @@ _LEAST_RETURNED = 0.1
 
 _CHANGED = 2.0
 """Factor. Under GOGC=100, a smaller change may occur from one cycle to the next."""
-_ROSE, _FEWEST = 1.25, 4
-"""Factor and dumps. A size that is highest in the last of so many dumps has risen."""
+_ROSE = 1.25
+"""Factor. A size that is highest in the last of `FEWEST_DUMPS` dumps has risen."""
 _GCTRACE = (
     "GODEBUG=gctrace=1 and keep its standard error, or record several dumps with their times"
 )
@@ -447,7 +447,7 @@ def _course(memory: Memory) -> str:
 
 
 def _has_risen(first: float, most: float, last: float, dumps: int) -> bool:
-    return dumps >= _FEWEST and last == most > _ROSE * first
+    return dumps >= FEWEST_DUMPS and last == most > _ROSE * first
 
 
 def _goals(dumps: pl.DataFrame) -> Iterator[str]:
