@@ -306,10 +306,10 @@ class Analysis:
     @property
     def longest_process(self) -> int | None:
         """The process with the most cycles; None if there is no process."""
-        return longest_process(self._own)
+        return longest_process(self.own_processes)
 
     @property
-    def _own(self) -> pl.DataFrame:
+    def own_processes(self) -> pl.DataFrame:
         """The processes, without those of the go command, which starts its program last."""
         processes = self.log.tables["processes"]
         return processes.tail(1) if started_by_go(self.log.notes) else processes
@@ -366,7 +366,7 @@ class Analysis:
     @cached_property
     def summaries(self) -> dict[int, Summary]:
         """The figures of each process with findings and episodes, in the log's order."""
-        processes = self._own
+        processes = self.own_processes
         if not self.by_dumps:
             processes = diagnosed(processes, self.thresholds)
         return {number: self.summary_of(number) for number in processes["process"].sort()}

@@ -275,6 +275,8 @@ _TRACED_PROGRAM = re.compile(
 
 _OF_TEST = re.compile(r"=== RUN|\bgoos: |\bPASS\s*$", re.MULTILINE)
 
+_STARTED = re.compile(r"\bgc #?1 @")
+
 _NEXT_COMMAND = re.compile(r"&&|\|\||;")
 
 OF_TOOLCHAIN = "Cycles may be those of "
@@ -295,19 +297,20 @@ def of_toolchain(text: str) -> str | None:
     """
     if not any(word in text for word in GO_COMMANDS):
         return None
-    if not (named := _GO_COMMAND.findall(text)):
+    if not (named := [*_GO_COMMAND.finditer(text)]):
         return None
-    own = (
-        _NEXT_COMMAND.split(command, maxsplit=1)[0].strip() for command, _ in named if command
-    )
-    commands = [*dict.fromkeys(own)] or ["go"]
+    is_test = _OF_TEST.search(text) is not None
+    own = (_NEXT_COMMAND.split(match[1], maxsplit=1)[0].strip() for match in named if match[1])
+    # One compile or link follows a heading; what starts after the last one is the program.
+    runs = not is_test and len(_STARTED.findall(text, named[-1].end())) > 1
+    commands = [*dict.fromkeys(own)] or ["go run" if runs else "go"]
     if _TRACED_PROGRAM.search(text):
         # Other commands printed no cycles.
         commands = [command for command in commands if "gctrace=" in command]
     if not commands:
         return None
     quoted = " and ".join(f"`{command}`" for command in commands[:_MOST_COMMANDS])
-    is_test = _OF_TEST.search(text) or any("go test" in command for command in commands)
+    is_test = is_test or any("go test" in command for command in commands)
     return (
         f"{OF_TOOLCHAIN}{quoted}: go, compile and link print gctrace too. Build the "
         f"program first (`go {'test -c' if is_test else 'build'}`), and run it alone."

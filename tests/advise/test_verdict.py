@@ -462,6 +462,17 @@ def test_what_the_go_command_prints_of_packages_is_no_program(text: str) -> None
     assert ("those of the Go toolchain" in reached.sentence) is (text == _BUILT)
 
 
+def test_a_program_that_starts_after_the_last_package_is_judged() -> None:
+    """As `go run` prints it, if the command itself was not recorded."""
+    linked = "# command-line-arguments\n" + _BUILT.splitlines()[1] + "\n"
+    run = read_text(f"{_BUILT}{linked}{log_of(60, every=0.2)}")
+    reached = run.report().verdict
+    assert reached is not None
+    assert "GC takes 0.55 % of the CPU" in reached.sentence
+    assert reached.sentence.endswith("in process 3.")
+    assert "those of `go run`: go, compile" in run.summary().warnings[0]
+
+
 def test_what_gc_took_since_the_start_of_a_busy_process_comes_first() -> None:
     line = (
         "gc 25915 @4.541s 12%: 0.01+0.05+0.002 ms clock, 0.1+0.02/0.1/0.1+0.02 ms cpu, "
