@@ -253,7 +253,9 @@ def _no_problem(analysis: Analysis, advice: Advice) -> Verdict:
     refused = advice.baseline.refused or ""
     if better := _better_input(analysis, refused, short=short, idle=idle):
         cycles = analysis.cycles.clear() if analysis.log.selection else analysis.cycles
-        own = cycles.filter(pl.col("process").is_in(analysis.own_processes["process"]))
+        own = cycles.filter(
+            pl.col("process").is_in(analysis.own_processes["process"].implode())
+        )
         if since := costly_since_start(own, analysis.thresholds):
             if analysis.summary.is_of_single_cycles or analysis.summary.gc_cpu_share is None:
                 sentence = "The log is too short to say what it takes now."

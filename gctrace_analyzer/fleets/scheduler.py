@@ -10,8 +10,8 @@ from __future__ import annotations
 import math
 import time
 import warnings
-from asyncio import CancelledError
-from contextlib import suppress
+from asyncio import CancelledError, run_coroutine_threadsafe
+from concurrent.futures import wait
 from dataclasses import dataclass, replace
 from itertools import islice
 from typing import TYPE_CHECKING, Any
@@ -240,21 +240,40 @@ class FleetRun:
     def _gathered(self, ready: list[Any]) -> list[list[Any] | BaseException]:
         """Returns the results of finished futures, all rows in one request if possible."""
         if all(future.status == "finished" for future in ready):
-            with suppress(Exception, CancelledError):
-                outcomes: list[list[Any] | BaseException] = self._client.gather(ready)
-                return outcomes
-        return [_outcome(future) for future in ready]
+            every: list[list[Any] | BaseException] | BaseException = self._received(ready)
+            if isinstance(every, list):
+                return every
+        return [self._received(future) for future in ready]
+
+    def _received(self, futures: Any) -> Any:
+        """Returns the results of finished futures, or the exception of the first that failed.
+
+        If a worker has died since, with its results, Dask repeats their batches, and this waits
+        for them.
+        """
+
+        async def gather() -> Any:
+            return await self._client.gather(futures, asynchronous=True)
+
+        received = run_coroutine_threadsafe(gather(), self._client.loop.asyncio_loop)
+        self._wait(lambda: bool(wait([received], _POLL_S).done))
+        try:
+            return received.result()
+        except (Exception, CancelledError) as err:
+            return err
 
     def _ready(self, arriving: Any) -> Iterator[list[Any]]:
-        """Yields futures as they finish; ends the run if no worker is left to finish them."""
-        gone_at = None
+        """Yields futures as they finish."""
         while not arriving.is_empty():
-            if arriving.has_ready():
-                gone_at = None
-                ready = iter(arriving.next_batch(block=False))
-                while some := list(islice(ready, BATCHES_AT_ONCE)):
-                    yield some
-                continue
+            self._wait(arriving.has_ready)
+            ready = iter(arriving.next_batch(block=False))
+            while some := list(islice(ready, BATCHES_AT_ONCE)):
+                yield some
+
+    def _wait(self, is_over: Callable[[], bool]) -> None:
+        """Waits for what workers do; ends the run if none is left to do it."""
+        gone_at = None
+        while not is_over():
             time.sleep(_POLL_S)
             self._check_scheduler()
             if not self._is_local or self._workers():
@@ -348,15 +367,3 @@ class RunHere(FleetRun):
             except worker.StoreUnreachableError as err:
                 outcome = err
             yield batch, outcome
-
-
-def _outcome(future: Any) -> list[Any] | BaseException:
-    """Returns the rows of a finished batch, or the exception with which it failed.
-
-    If its worker has died since, Dask repeats the batch, and this waits for it.
-    """
-    try:
-        rows_: list[Any] = future.result()
-    except (Exception, CancelledError) as err:
-        return err
-    return rows_

@@ -28,6 +28,7 @@ from gctrace_analyzer.errors import FleetStoppedError, UnreadableInputError
 from gctrace_analyzer.fleets import cluster, inputs, scheduler, worker
 from gctrace_analyzer.fleets.inputs import Item
 from gctrace_analyzer.fleets.output import existing
+from gctrace_analyzer.fleets.scheduler import FleetRun
 from tests.conftest import SAMPLES
 from tests.helpers.fleet import item
 from tests.helpers.logs import prolonged
@@ -282,6 +283,26 @@ def test_a_cluster_of_this_machine_without_workers_ends_the_run(
     ):
         gca.fleet(logs, client=connected, output=tmp_path / "out.parquet", progress=progress)
     assert len(existing(str(tmp_path / "out.parquet")).collect()) == stopped.value.done > 0
+
+
+def test_rows_that_are_lost_with_the_last_workers_end_the_run(
+    logs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(scheduler, "_GONE_S", 1.0)
+    gathered = FleetRun._gathered
+
+    def without_workers(run: FleetRun, ready: list[Any]) -> list[Any]:
+        connected.cluster.scale(0)
+        while connected.scheduler_info(n_workers=-1)["workers"]:
+            time.sleep(0.01)
+        return gathered(run, ready)
+
+    monkeypatch.setattr(FleetRun, "_gathered", without_workers)
+    with (
+        cluster.connected(workers=2) as connected,
+        pytest.raises(FleetStoppedError, match="All workers have died"),
+    ):
+        gca.fleet(logs, client=connected, output=tmp_path / "out.parquet")
 
 
 # --- the command, with processes of its own ---
