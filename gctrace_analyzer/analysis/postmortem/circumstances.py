@@ -107,6 +107,18 @@ GO_CODE = 2
 _OF_GO_CODE = " In Go, that is the code of a panic or fatal error, which it printed last."
 
 
+def _and_swap(death: Death) -> str:
+    """Returns the swap that a program may have had as well, as a part of a sentence."""
+    used, limit = death.swap_usage_bytes, death.swap_limit_bytes
+    if not death.may_be_swapped:
+        return ""
+    if used is not None:
+        return f" and {size_text(used / MIB)} of swap"
+    if limit == -1:
+        return ", and as much swap as its host has"
+    return f", and up to {size_text((limit or 0) / MIB)} of swap if its host has any"
+
+
 def _or_host(death: Death) -> str:
     """Returns which other cause a container's record leaves open, as a part of a sentence."""
     return " (or its host was short of memory)" if death.may_be_of_host else ""
@@ -172,7 +184,7 @@ def _at_limit(facts: Evidence, limit_mib: float) -> str:
         )
         limit_is = "its limit" if own else facts.limit.limit_is
         shared = ", which it shares with others" * death.is_shared_limit
-        size = f"{size_text(limit_mib)}{used}{shared}{_or_host(death)}"
+        size = f"{size_text(limit_mib)}{used}{_and_swap(death)}{shared}{_or_host(death)}"
         said = f"It reached {limit_is}: {size}"
         limit, most = size_text(limit_mib), size_text((death.used_bytes or 0) / MIB)
         # The kernel compares what it counts itself; others may report a limit that was not hit.
@@ -180,6 +192,7 @@ def _at_limit(facts: Evidence, limit_mib: float) -> str:
         if death.killer != "kernel" and is_below:
             said = f"It used {most} of {limit_is}, {limit}"
         if death.is_limit_stated:
+            limit += _and_swap(death)
             said = f"If the limit in the input, {limit}, is that of its cgroup, it reached it"
         looked = ""
         if death.memory_now_bytes is not None:

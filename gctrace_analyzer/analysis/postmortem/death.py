@@ -397,8 +397,12 @@ class Death:
 
     @property
     def may_be_swapped(self) -> bool:
-        """Whether swap was full, so that a process may be larger than its resident memory."""
-        return self.killer in THRESHOLD_KILLERS and self.swap_limit_bytes != 0
+        """Whether it may have had more memory than was resident, or than its limit allows."""
+        if self.killer in THRESHOLD_KILLERS:
+            return self.swap_limit_bytes != 0
+        if self.scope == "global" or self.swap_usage_bytes is None:
+            return self.scope != "global" and bool(self.swap_limit_bytes)
+        return self.swap_usage_bytes > (1 - LEAST_REACHED) * (self.limit_bytes or 0)
 
     @property
     def group(self) -> str | None:

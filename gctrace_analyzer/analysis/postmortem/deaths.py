@@ -26,7 +26,7 @@ from gctrace_analyzer.ingest.evidence.message import BELOW, KILLED_AT_START
 from gctrace_analyzer.ingest.evidence.oom_lines import REPORTS
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable, Iterable, Iterator, Mapping
+    from collections.abc import Hashable, Iterator, Mapping
     from datetime import datetime
 
     import polars as pl
@@ -207,6 +207,7 @@ def _states(table: pl.DataFrame, kills: list[Death]) -> Iterator[Death]:
             at = ("logged_at",) if len(known) == 1 else ()
             names = ("name", "limit_bytes", "used_bytes", "failcnt", "restart_count", *at)
             names = (*names, "started_at", "is_restarted", "restarts_in_s", "memory_now_bytes")
+            names = (*names, "swap_limit_bytes")
             kills[number] = kills[number].completed(report, names)
         before = ends.setdefault(identifier, [])
         if known or (identifier and any(_is_same_end(row, other) for other in before)):
@@ -352,6 +353,7 @@ def _incidents(table: pl.DataFrame, states: list[Death]) -> Iterator[Death]:
             name=row["unit"],
             exit_code=SIGKILL_CODE if row["status"] == SIGKILL_CODE else None,
             used_bytes=row["memory_peak_bytes"],
+            swap_usage_bytes=row["memory_swap_peak_bytes"],
             killer="systemd-oomd" if row["event"] == "oomd_killed_processes" else None,
             is_inside=row["event"] == "oom_killed_process",
         )
@@ -380,7 +382,11 @@ def _incidents(table: pl.DataFrame, states: list[Death]) -> Iterator[Death]:
             last_of[key] = ended[0]
         if (last_end := last_of.get(key)) is not None:
             if row["event"] == "consumed":
-                begun[last_end] = replace(begun[last_end], used_bytes=event.used_bytes)
+                begun[last_end] = replace(
+                    begun[last_end],
+                    used_bytes=event.used_bytes,
+                    swap_usage_bytes=event.swap_usage_bytes,
+                )
             elif row["event"] == "restart_scheduled":
                 begun[last_of.pop(key)] = replace(begun[last_end], restart_count=row["n"])
     yield from _of_one_unit(begun, states)
@@ -406,7 +412,7 @@ def _of_one_unit(incidents: list[Death], states: list[Death]) -> Iterator[Death]
     for incident in incidents:
         same = of_unit.setdefault((incident.unit, incident.logged_at), incident)
         if (
-            (_is_slice(incident) and not _is_another(incident, incidents))
+            _is_slice(incident)
             or (incident.container_id and incident.container_id in containers)
             or (_is_around(incident) and any(_are_at_once(each, incident) for each in inner))
             or (incident.logged_at and _is_of_another_input(same, incident))
@@ -425,16 +431,6 @@ def _is_around(incident: Death) -> bool:
 
 def _is_slice(incident: Death) -> bool:
     return (incident.unit or "").endswith(".slice")
-
-
-def _is_another(incident: Death, incidents: Iterable[Death]) -> bool:
-    """Returns whether a system slice has its own kill at the time of a user's."""
-    at_once = [other for other in incidents if _are_at_once(other, incident)]
-    name = (incident.unit or "").removesuffix(".slice")
-    units = [other.unit or "" for other in at_once if not _is_slice(other)]
-    is_innermost = not any((other.unit or "").startswith(f"{name}-") for other in at_once)
-    of_users = bool(units) and all(unit.startswith("user@") for unit in units)
-    return of_users and is_innermost and not name.startswith("user")
 
 
 def _fatal(table: pl.DataFrame) -> Iterator[Death]:

@@ -284,8 +284,7 @@ def _sum(facts: Evidence, heap: HeapAtDeath) -> Iterator[str]:
         yield (
             f"At least {least:,.0f} MiB of {of} was Go heap. The log does not show whether "
             f"the other {outside_most:,.0f} MiB were allocated since the last cycle or are "
-            "outside it"
-            f"{_what_settles(facts, heap)}."
+            "outside it."
         )
         return
     yield (
@@ -340,19 +339,6 @@ def _why_most(facts: Evidence, heap: HeapAtDeath, most: float) -> str:
         f"{most:,.0f} MiB with the {rate:,.0f} MiB/s that it allocated, for "
         f"{duration_text(since)}{also}"
     )
-
-
-def _what_settles(facts: Evidence, heap: HeapAtDeath) -> str:
-    """Returns the one input that would bound the heap, as the end of a sentence."""
-    if facts.minute.gap_s is None:
-        zone, times = (
-            "the year and time zone of the log's times",
-            "times in front of the log's lines",
-        )
-        return f"; {zone if facts.death.printed_at else times} would show how long ago that was"
-    if facts.minute.next_goal_mib is None or heap.rate_mib_per_s is None:
-        return "; a few more cycles would show its goal and its allocation rate"
-    return "; `/memory/classes` of runtime/metrics, recorded until the kill, would show it"
 
 
 def _about_goal(facts: Evidence, ceiling: float) -> Iterator[str]:

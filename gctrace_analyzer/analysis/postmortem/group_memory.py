@@ -25,7 +25,6 @@ _IN_MEMORY = "files in memory (tmpfs, /dev/shm, an emptyDir with medium Memory)"
 _WRITTEN = "page cache"
 _OF_KERNEL = "memory of the kernel (page tables, slab, sockets)"
 _OTHERS = "anonymous memory of other processes in it"
-_UNLISTED = "anonymous memory that no process in the kernel's list had"
 _UNKNOWN = (
     f"{_IN_MEMORY}, files that were just written (page cache) or the kernel. `memory.stat` of the "
     "group has anon, shmem, file and kernel; GOMEMLIMIT changes only the first."
@@ -63,9 +62,7 @@ def of_others(facts: Evidence) -> dict[str, float]:
     listed = facts.memory.others_mib
     is_listed = listed is None or listed * MIB > NOTABLE * whole
     sizes = {
-        _OTHERS if is_listed else _UNLISTED: (
-            (death.group_anon_bytes or 0) - own if own is not None else 0
-        ),
+        _OTHERS: (death.group_anon_bytes or 0) - own if is_listed and own is not None else 0,
         _IN_MEMORY: shared - (death.shmem_rss_bytes or 0),
         _WRITTEN: (death.group_file_bytes or 0) - shared,
         _OF_KERNEL: death.group_kernel_bytes or 0,
@@ -78,12 +75,10 @@ def counted(facts: Evidence) -> str | None:
     anonymous = facts.death.group_anon_bytes
     if anonymous is None or not (parts := of_others(facts)):
         return None
-    other, unlisted = parts.pop(_OTHERS, None), parts.pop(_UNLISTED, None)
+    other = parts.pop(_OTHERS, None)
     others = "which includes all memory of Go"
     if other is not None:
         others = f"{size_text(other)} of it in other processes"
-    elif unlisted is not None:
-        others = f"{size_text(unlisted)} of it in no listed process"
     listed = "".join(f"; {size_text(size)} were {what}" for what, size in parts.items())
     return (
         f"The kernel counted {size_text(anonymous / MIB)} of anonymous memory in its group, "
@@ -112,10 +107,6 @@ def find_rest(facts: Evidence) -> str:
             f"{size_text(limit)}: no GC setting of {facts.death.victim} makes up for it."
         )
     if facts.death.group_anon_bytes is not None and (parts := of_others(facts)):
-        parts.pop(_UNLISTED, None)
-    else:
-        parts = {}
-    if parts:
         most = max(parts, key=lambda what: parts[what])
         return _ACTIONS[most].format(size_text(parts[most]))
     # The kernel lists every process of the group.
@@ -279,14 +270,14 @@ def gomemlimit(facts: Evidence, settings: Settings) -> str | None:
     beside = not_of_victim(facts)
     left = MOST_OF_LIMIT * (limit or 0.0) - sum(beside.values())
     if limit is None or 0 < own <= left:
-        if own <= SMALL_MIB or death.may_be_swapped:
+        if own <= SMALL_MIB or (death.may_be_swapped and not swapped):
             return None
         had_is = f"what it had{', with swap' * bool(swapped)}"
         return f"={int(MOST_OF_LIMIT * own)}MiB (90 % of {had_is}{of_others})"
     most = f"{100 * MOST_OF_LIMIT:.0f} % of the limit"
     if not beside and death.is_shared_limit:
         return f" to {most} minus what other processes under it need"
-    if left <= SMALL_MIB and beside:
+    if death.may_be_swapped or (left <= SMALL_MIB and beside):
         return None
     less = " and ".join(f"the {size_text(size)} of {what}" for what, size in beside.items())
     return f"={int(left)}MiB ({most}{' less ' * bool(less)}{less})"

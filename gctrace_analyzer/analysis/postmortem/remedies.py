@@ -470,9 +470,10 @@ def _buy_time(
     if death.killer == EVICTOR:
         yield _request_more(facts)
     elif limit is not None:
+        of_go = "" if death.may_be_swapped else ", and GOMEMLIMIT to 90 % of the new one"
         yield (
-            f"To buy time, raise the limit of {size_text(limit)}, and GOMEMLIMIT to 90 % of the "
-            "new one, if the host has room for more."
+            f"To buy time, raise the limit of {size_text(limit)}{of_go}, if the host has room for "
+            "more."
         )
     elif death.killer == "systemd-oomd" and death.reason is None:
         yield _FIND_REASON

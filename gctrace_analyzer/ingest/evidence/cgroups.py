@@ -78,14 +78,14 @@ _FILES = {
     "max": "memory_limit_bytes", "limit_in_bytes": "memory_limit_bytes",
     "peak": "memory_used_bytes", "max_usage_in_bytes": "memory_used_bytes",
     "current": "memory_now_bytes", "usage_in_bytes": "memory_now_bytes", "failcnt": "failcnt",
+    "swap.max": "swap_limit_bytes", "swap.peak": "swap_usage_bytes",
 }  # fmt: skip
 _FILE = re.compile(
     rf"(?<![\w.])memory\.(?P<file>{'|'.join(_FILES)})\s{{0,40}}[:=]?\s{{0,40}}(?P<value>\d{{1,20}}|max)\b"
 )
 _FILE_ALONE = re.compile(rf"(?<![\w.])memory\.(?P<file>{'|'.join(_FILES)})(?: <==)?\s*$")
-_KEYS = (
-    "Id|Result|NRestarts|ActiveState|ExecMain(?:Code|Status)|Memory(?:Max|High|Peak|Current)"
-)
+_SIZED = "Memory(?:Swap)?(?:Max|High|Peak|Current)"
+_KEYS = f"Id|Result|NRestarts|ActiveState|ExecMain(?:Code|Status)|{_SIZED}"
 _PROPERTY = re.compile(rf"^(?P<key>{_KEYS})=(?P<value>\S{{1,255}})$")
 """A line of `systemctl show`."""
 
@@ -96,7 +96,7 @@ _SHOW = re.compile(
 )
 _OF_STATUS = re.compile(r"^\s{0,40}Memory: \d{1,9}(?:\.\d)?[BKMGT](?: \(.{0,300}\)?)?$")
 _SHOWN_SIZES = re.compile(
-    r"(?<!swap )\b(?P<name>Memory|high|max|limit|peak): (?P<size>\d{1,9}(?:\.\d)?)"
+    r"\b(?P<name>(?:swap )?(?:Memory|high|max|limit|peak)): (?P<size>\d{1,9}(?:\.\d)?)"
     r"(?P<size_unit>[BKMGT])"
 )
 """Two lines of `systemctl status` (print_status_info of systemd): the unit, and its memory."""
@@ -115,7 +115,7 @@ _EVENT = re.compile(
 )
 _NAMED = re.compile(r"memory\.(?:events|oom_control)")
 HINT = (
-    r"memory\.(?:max|peak|current|limit_in_bytes|usage_in_bytes|max_usage|failcnt|events)|"
+    r"memory\.(?:max|peak|current|swap|limit_in_bytes|usage_in_bytes|max_usage|failcnt|events)|"
     r"^(?:low|high|max|oom|oom_kill|under_oom) \d|oom_kill \d|^\s*(?:\d{4,20}|max)\s*$|"
     rf"^(?:{_KEYS})=\S|"
     r"\.(?:service|scope)(?: - |$)|^\s*Memory: \d|systemctl show "
@@ -164,7 +164,8 @@ def read_files(messages: Sequence[Message]) -> list[Row]:
         joined_text = f"memory.{above[1]} {alone['value']}" if alone and above[1] else text
         for match in _FILE.finditer(joined_text):
             # The word of cgroup v2 for no limit.
-            value = 0 if match["value"] == "max" else numbers.whole(match["value"])
+            none = -1 if match["file"] == "swap.max" else 0
+            value = none if match["value"] == "max" else numbers.whole(match["value"])
             if value is not None and value < numbers.ADDRESSABLE_BYTES:
                 group.row[_FILES[match["file"]]] = value
                 group.row.setdefault("line_no", message.line_no)
@@ -173,7 +174,7 @@ def read_files(messages: Sequence[Message]) -> list[Row]:
                 group.events[match["event"]] = int(match["n"])
                 group.row.setdefault("line_no", message.line_no)
         if several := _SEVERAL.search(text):
-            listed = re.findall(r"memory\.([a-z_]+)", several[0])
+            listed = re.findall(r"memory\.([a-z_.]+)", several[0])
         file = _FILE_ALONE.search(text)
         above = (
             message.line_no,
@@ -210,7 +211,8 @@ def _units(messages: Iterable[Message]) -> Iterator[Row]:
             shown.append((message.line_no, {"Id": name}))
         elif shown and (match := _OF_STATUS.match(message.text)):
             for size in _SHOWN_SIZES.finditer(match[0]):
-                name = f"Memory{_SHOWN_AS.get(size['name'], size['name'].title())}"
+                shown_as = size["name"].title().replace(" ", "")
+                name = f"Memory{_SHOWN_AS.get(size['name'], shown_as)}"
                 shown[-1][1][name] = size_bytes(size.groupdict(), "size")
     for line_no, unit in shown:
         row = _of_unit(unit)
@@ -223,6 +225,8 @@ def _of_unit(unit: Mapping[str, str | int | None]) -> Row:
     row: Row = {column: numbers.whole(unit.get(key)) for column, key in _OF_PROPERTIES.items()}
     if unit.get("MemoryMax") == "infinity":
         row["memory_limit_bytes"] = 0
+    if unit.get("MemorySwapMax") == "infinity":
+        row["swap_limit_bytes"] = -1
     row["status"] = "exited" if unit.get("ActiveState") in ("failed", "inactive") else "running"
     if unit.get("Result") == "oom-kill":
         row |= {"oom_killed": True, "status": "exited", "signal": "KILL"}
@@ -247,6 +251,8 @@ _OF_PROPERTIES = {
     "memory_limit_bytes": "MemoryMax",
     "memory_used_bytes": "MemoryPeak",
     "memory_now_bytes": "MemoryCurrent",
+    "swap_limit_bytes": "MemorySwapMax",
+    "swap_usage_bytes": "MemorySwapPeak",
     "restart_count": "NRestarts",
 }
 
@@ -264,7 +270,7 @@ def _rows(groups: dict[str, _Group]) -> Iterator[Row]:
             yield row | about | {"status": "running"}
 
 
-_USES = {"line_no", "memory_used_bytes", "memory_now_bytes"}
+_USES = {*_FILES.values(), "line_no"} - {"memory_limit_bytes", "failcnt"}
 """Values that do not show a limit by themselves."""
 
 
@@ -287,6 +293,7 @@ def joined(groups: list[Row], rows: Rows) -> list[Row]:
         return groups
     kill = kills[0]
     of_kill = {"limit_bytes": "memory_limit_bytes", "failcnt": "failcnt"}
+    of_kill |= {name: name for name in ("swap_limit_bytes", "swap_usage_bytes")}
     for column, name in of_kill.items():
         if kill.get(column) is None:
             kill[column] = groups[0].get(name) or None

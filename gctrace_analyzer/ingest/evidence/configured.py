@@ -6,7 +6,7 @@ import re
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from gctrace_analyzer.ingest.evidence import kubernetes
-from gctrace_analyzer.ingest.evidence.docker import go_settings
+from gctrace_analyzer.ingest.evidence.docker import go_settings, swap_limit
 from gctrace_analyzer.ingest.evidence.message import STATED, size_bytes
 from gctrace_analyzer.ingest.evidence.words import PROMPT
 from gctrace_analyzer.units import MIB
@@ -58,6 +58,14 @@ _LIMIT = re.compile(
 """The limit in a Compose file, in a Docker command or its table, or in a systemd file; and the
 output of `docker inspect -f '{{.HostConfig.Memory}} {{.Config.Env}}'`."""
 
+_SWAP = re.compile(
+    r"(?:memswap_limit: *[\"']?|--memory-swap[ =]|Memory(?P<of_unit>Swap)Max=)"
+    r"(?P<swap>-1|\d{1,19}|infinity)(?P<swap_unit>[KkMmGgBb])?"
+)
+"""The same of swap; Docker and Compose limit memory and swap together."""
+
+_BOTH, _SWAP_BYTES = "memory_and_swap_bytes", "swap_limit_bytes"
+
 _LIMITS, _LIMITS_LINES = re.compile(rf"{_INDENT}(?:([Ll]imits)|[Rr]equests|reservations):"), 6
 """The most lines between `limits:` in a manifest and its memory and CPUs; what it requests is of
 another block."""
@@ -71,7 +79,8 @@ _LEFT = "The input states {}, which may be of another run: specify what this pro
 # as long.
 HINT = (
     r"gctrace=[1-9]|"
-    r"mem_limit:|Memory(?:Max|Limit)=|(?:docker|podman|nerdctl) (?:container |run |create )|"
+    r"mem(?:swap)?_limit:|Memory(?:Swap)?(?:Max|Limit)=|--memory-swap|"
+    r"(?:docker|podman|nerdctl) (?:container |run |create )|"
     r"[Ll]imits:|[Rr]equests:|reservations:|^\s*(?:-m|--memory)[ =][0-9]|"
     r"^[ >]*(?:memory|cpu|[\"']?value[\"']?): |"
     r"[Vv]ersion[\"']?[ :=(]+[\"']?go|(?:uilt|ompiled) (?:with|by) [Gg]o|[Gg]o[ _]?[Vv]ersion|"
@@ -130,6 +139,9 @@ def _stated(messages: Iterable[Message]) -> Iterator[_Stated]:
         ]
         if match := _LIMIT.match(text):
             values.append((_LIMIT_BYTES, size_bytes(match.groupdict(), "limit")))
+        if match := _SWAP.search(text):
+            size = -1 if match["swap"] == "infinity" else size_bytes(match.groupdict(), "swap")
+            values.append((_SWAP_BYTES if match["of_unit"] else _BOTH, size))
         for column, value in values:
             if value:
                 yield _Stated(column, value, text.strip()[:_SHOWN], at, in_command)
@@ -202,6 +214,8 @@ def add(
         MIB * max(filter(None, live), default=0.0),
     )
     facts: Row = {column: setting.value for column, setting in usable.items()}
+    if both := facts.pop(_BOTH, None):
+        facts[_SWAP_BYTES] = swap_limit(facts.get(_LIMIT_BYTES), both)
     for row in rows:
         row |= facts
         if _LIMIT_BYTES in facts:
@@ -217,3 +231,4 @@ def add(
             is_open = row.get("scope") == "memcg" and not row.get("limit_bytes")
             if is_open and had <= facts[_LIMIT_BYTES]:
                 row["limit_bytes"] = facts[_LIMIT_BYTES]
+                row.setdefault(_SWAP_BYTES, facts.get(_SWAP_BYTES))

@@ -79,6 +79,7 @@ def inspected(value: dict[str, Any]) -> Row:
             json_values.iso_utc(state.get("FinishedAt")),
         ),
         "memory_limit_bytes": host.get("Memory", value.get("Memory") or None),
+        "swap_limit_bytes": swap_limit(host.get("Memory"), host.get("MemorySwap")),
         "cpu_limit": _cpus(host),
         **go_settings(environment),
     }
@@ -86,6 +87,13 @@ def inspected(value: dict[str, Any]) -> Row:
         # Docker sets the flag when the limit is reached, even if nothing is killed then.
         row |= {"oom_killed": None, "event": WAITS}
     return with_signal(row)
+
+
+def swap_limit(memory: int | None, both: int | None) -> int | None:
+    """Returns the limit of swap, of the limits of memory and of memory and swap together."""
+    if not memory or not both:
+        return None
+    return both - memory if both > 0 else both
 
 
 def _cpus(host: Mapping[str, Any]) -> float | None:

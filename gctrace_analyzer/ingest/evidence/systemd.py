@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from gctrace_analyzer.ingest import json_values, numbers
 from gctrace_analyzer.ingest.evidence import cgroups
-from gctrace_analyzer.ingest.evidence.message import columns
+from gctrace_analyzer.ingest.evidence.message import columns, size_bytes
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -56,7 +56,8 @@ _SHOWN_MAIN = re.compile(
     r"^\s{0,40}Main PID: \d{1,10} \(code=(?P<code>exited), status=(?P<status>\d{1,3})[/)]"
 )
 _SHOWN_PEAK = re.compile(
-    r"^\s{0,40}Mem(?:ory)?(?: |:.{0,99}? )peak: (?P<size>\d{1,9}(?:\.\d)?)(?P<unit>[BKMGT])"
+    r"^\s{0,40}Mem(?:ory)?(?: |:.{0,99}? )peak: (?P<size>\d{1,9}(?:\.\d)?)(?P<size_unit>[BKMGT])"
+    r"(?:.{0,60}swap(?: peak)?: (?P<swap>\d{1,9}(?:\.\d)?)(?P<swap_unit>[BKMGT]))?"
 )
 """Lines of `systemctl status` below that of the unit."""
 
@@ -101,10 +102,9 @@ _CPU = re.compile(
     r"^(?P<cpu>.*?)(?: of)? CPU time(?: over (?P<wall>[^,]{0,100}?) wall clock time)?(?:,|\.|$)"
 )
 _PEAK = re.compile(
-    r"(?<![\d.])(?P<size>\d{1,30}(?:\.\d{1,30})?)(?P<unit>[BKMGTP]?) "
+    r"(?<![\d.])(?P<size>\d{1,30}(?:\.\d{1,30})?)(?P<size_unit>[BKMGTP]?) "
     r"memory (?P<swap>swap )?peak"
 )
-_BINARY = {letter: 1024**power for power, letter in enumerate("BKMGTP")} | {"": 1}
 
 
 _NEAR_LINES = 4
@@ -156,7 +156,7 @@ def _is_logged(shown: Row, events: Iterable[Row]) -> bool:
     ends = [row for row in of_unit if row.get("result") == "oom-kill"]
     if not (last := [*ends, *kills][-1:]):
         return False
-    for name in ("memory_peak_bytes", "code", "status"):
+    for name in ("memory_peak_bytes", "memory_swap_peak_bytes", "code", "status"):
         if shown.get(name) is not None:
             last[0].setdefault(name, shown[name])
     return True
@@ -194,7 +194,11 @@ def _shown(messages: Iterable[Message]) -> Iterator[Row]:
         elif match := _SHOWN_MAIN.search(message.text):
             shown |= {"code": match["code"], "status": numbers.whole(match["status"])}
         elif match := _SHOWN_PEAK.search(message.text):
-            shown["memory_peak_bytes"] = numbers.whole(match["size"], _BINARY[match["unit"]])
+            for name, size in (
+                ("memory_peak_bytes", "size"),
+                ("memory_swap_peak_bytes", "swap"),
+            ):
+                shown[name] = size_bytes(match.groupdict(), size)
 
 
 def _event(text: str) -> Row | None:
@@ -220,7 +224,7 @@ def consumed(text: str) -> Row | None:
         row["wall_s"] = span_s(match["wall"])
     for peak in _PEAK.finditer(text):
         name = "memory_swap_peak_bytes" if peak["swap"] else "memory_peak_bytes"
-        row[name] = numbers.whole(peak["size"], _BINARY[peak["unit"]])
+        row[name] = size_bytes(peak.groupdict(), "size")
     return row
 
 

@@ -463,14 +463,9 @@ KILLERS_HINT = (
 )
 
 
-_DYNO_MIB, _ROUNDED = 512, 0.05
+_DYNO_MIB = 512
 
 
 def quota_mib(used_mib: float, pct: float) -> float:
-    """Returns the quota of a dyno: a multiple of 512 MiB if the rounded figures allow it."""
-    if pct <= _ROUNDED:
-        return 0.0
-    # The size is truncated, the percentage rounded.
-    low, high = 100 * used_mib / (pct + _ROUNDED), 100 * (used_mib + 1) / (pct - _ROUNDED)
-    round_mib = _DYNO_MIB * round(high / _DYNO_MIB)
-    return float(round_mib if low <= round_mib <= high else round((low + high) / 2))
+    """Returns the quota of a dyno, a multiple of 512 MiB; 0 if the percentage is too small."""
+    return float(_DYNO_MIB * round(100 * used_mib / pct / _DYNO_MIB)) if pct else 0.0

@@ -426,12 +426,6 @@ def test_the_manager_of_a_user_may_be_all_that_reports_a_kill(tmp_path: Path) ->
     ]
     user = ("user@1021.service", "Unit killed for memory")
     assert deaths(tmp_path, *events) == [user]
-    # Neither is inside the other.
-    of_system = [
-        *unit(OF_A_PROCESS, name="system-db.slice"),
-        *unit(OF_A_PROCESS, name="system.slice"),
-    ]
-    assert deaths(tmp_path, *events, *of_system) == [user, ("system-db.slice", user[1])]
 
 
 def test_what_a_shell_prints_of_a_kill_in_a_container_is_the_same_death(tmp_path: Path) -> None:

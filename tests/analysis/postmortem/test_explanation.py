@@ -248,23 +248,17 @@ def test_what_is_outside_may_leave_no_room_for_the_live_heap() -> None:
 
 
 @pytest.mark.parametrize(
-    ("changes", "settles"),
+    "changes",
     [
-        ({"gap_s": None, "next_goal_mib": None}, "times in front of the log's lines"),
-        (
-            {"next_goal_mib": None, "alloc_mib_per_s": None},
-            "a few more cycles would show its goal",
-        ),
-        ({"overshoot": None, "alloc_mib_per_s": 900.0}, "`/memory/classes` of runtime/metrics"),
+        {"gap_s": None, "next_goal_mib": None},
+        {"next_goal_mib": None, "alloc_mib_per_s": None},
+        {"overshoot": None, "alloc_mib_per_s": 900.0},
     ],
 )
-def test_the_one_input_that_would_settle_it_is_named(
-    changes: dict[str, Any], settles: str
-) -> None:
+def test_a_heap_without_bounds_may_have_had_the_rest(changes: dict[str, Any]) -> None:
     sizes = {"live_mib": 100, "live_before_mib": 99, "heap_end_mib": 150}
     found = explained(**sizes | {"next_goal_mib": 200} | changes)
     assert found.reading[-1].startswith("At least 1")
-    assert settles in found.reading[-1]
     assert found.preventable == "partly"
 
 
@@ -916,17 +910,6 @@ def test_a_child_that_is_not_go_ran_in_the_unit_of_the_program(tmp_path: Path) -
         assert ("It ran in the unit of the Go program." in text) is (place is not None)
         assert ("which work of the Go program needs ffmpeg" in text) is (place is not None)
         assert ("Limit the memory of ffmpeg" in text) is (place is None)
-
-
-def test_times_without_a_zone_are_not_asked_for_again() -> None:
-    wide: dict[str, Any] = {"gap_s": None, "next_goal_mib": 700}
-    for printed_at, asked in (
-        (None, "times in front of"),
-        ("Nov 26 10:34:17", "the year and time"),
-    ):
-        assert asked in " ".join(
-            explained(**wide, heap_end_mib=300, printed_at=printed_at).reading
-        )
 
 
 def test_a_kill_whose_record_is_cut_is_most_likely_one_for_memory() -> None:

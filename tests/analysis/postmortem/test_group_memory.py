@@ -93,15 +93,6 @@ def listed(*tasks: tuple[int, int, str]) -> str:
     return LISTED + "".join(rows).replace("[ ", "[").replace(" ]", "]")
 
 
-def test_memory_that_no_listed_process_had_is_not_that_of_others() -> None:
-    counts = v2(f"\n{AT}", anon=500, file=4, kernel=8, shmem=0)
-    kill = KILL.format(kb=400 * 1024)
-    alone = shown(counts + listed((30718, 102400, "ledger")) + kill)
-    assert "100 MiB of it in no listed process" in alone
-    both = shown(counts + listed((30718, 102400, "ledger"), (9, 25600, "envoy")) + kill)
-    assert "100 MiB of it in other processes" in both
-
-
 def test_other_processes_are_looked_for_unless_the_kernel_listed_all() -> None:
     kill = KILL.format(kb=43008)
     assert "other processes of the group, files in memory" in shown(LIMIT + kill)

@@ -181,3 +181,65 @@ def test_what_has_its_memory_from_macos_is_asked_for_less() -> None:
     )
     (death,) = read_text(text).post_mortems()
     assert "GOMEMLIMIT=8272MiB (90 % of what it had)" in death.advice[0]
+
+
+KILLED = (
+    "[ 1.5] Memory cgroup out of memory: Killed process 20 (api) total-vm:6291456kB, "
+    "anon-rss:520000kB, file-rss:0kB, shmem-rss:0kB\n"
+)
+GROUP = (
+    "[ 1.1] api invoked oom-killer: gfp_mask=0xcc0, order=0\n"
+    "[ 1.2] memory: usage 524288kB, limit 524288kB, failcnt 10\n"
+    "[ 1.3] swap: usage {}kB, limit 262144kB, failcnt 0\n"
+    "[ 1.4] oom-kill:constraint=CONSTRAINT_MEMCG,oom_memcg=/system.slice/api.service,"
+    "task_memcg=/system.slice/api.service,task=api,pid=20,uid=0\n"
+)
+FILES = "$ cat memory.max memory.swap.max memory.events\n536870912\n{}\nlow 0\nhigh 0\nmax 12\noom 1\noom_kill 1\n"
+SHOWN = "$ systemctl show api\nResult=oom-kill\nMemoryMax=536870912\nMemorySwapMax={}\n"
+STATUS_WITH_SWAP = STATUS.replace(
+    "available: 1.0G peak: 300.2M", "peak: 1.0G swap: 0B swap peak: {}"
+)
+
+
+def with_swap(both: int) -> str:
+    state = {"Status": "exited", "OOMKilled": True, "ExitCode": 137}
+    host = {"Memory": 1 << 29, "MemorySwap": both}
+    return json.dumps([{"Name": "/api", "State": state, "HostConfig": host}])
+
+
+@pytest.mark.parametrize(
+    ("text", "swap"),
+    [
+        (with_swap(1 << 30), "up to 512 MiB of swap if its host has any"),
+        (with_swap(-1), "as much swap as its host has"),
+        ("services:\n  api:\n    mem_limit: 512m\n    memswap_limit: 1g\n" + KILLED, "512 MiB of swap"),
+        ("$ docker run -m 512m --memory-swap 1g api\n" + KILLED, "512 MiB of swap"),
+        (FILES.format(268435456), "256 MiB of swap"),
+        (FILES.format("max"), "as much swap as its host has"),
+        (SHOWN.format(268435456), "256 MiB of swap"),
+        (SHOWN.format("infinity"), "as much swap as its host has"),
+        (STATUS_WITH_SWAP.format("1.0G", "300.0M"), "300 MiB of swap"),
+        (GROUP.format(200000) + KILLED, "195 MiB of swap"),
+    ],
+)  # fmt: skip
+def test_with_swap_the_limit_is_not_all_that_it_had(text: str, swap: str) -> None:
+    (death,) = read_text(text).post_mortems()
+    assert swap in " ".join(death.reading)
+    assert "GOMEMLIMIT" not in " ".join(death.advice)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        with_swap(1 << 29),
+        "$ docker run --memory-swap=512m --memory=512m api\n" + KILLED,
+        FILES.format(0),
+        SHOWN.format(0),
+        STATUS_WITH_SWAP.format("512.0M", "0B").replace("1.0G", "512.0M"),
+        GROUP.format(0) + KILLED,
+    ],
+)
+def test_without_swap_a_limit_of_go_helps(text: str) -> None:
+    (death,) = read_text(text).post_mortems()
+    assert "swap" not in " ".join(death.reading)
+    assert "GOMEMLIMIT=460MiB" in " ".join(death.advice)

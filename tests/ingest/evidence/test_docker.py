@@ -123,7 +123,7 @@ INSPECTED = {
     "Id": "a" * 64, "Name": "/api", "RestartCount": 2,
     "State": {"Status": "exited", "OOMKilled": True, "ExitCode": 137, "Error": "killed",
               "StartedAt": "2026-02-03T10:00:00.5Z", "FinishedAt": "2026-02-03T10:05:00Z"},
-    "HostConfig": {"Memory": 512 << 20, "CpuQuota": 50_000},
+    "HostConfig": {"Memory": 512 << 20, "MemorySwap": 768 << 20, "CpuQuota": 50_000},
     "Config": {"Env": ["GOGC=off", "GOMEMLIMIT=1GiB", "GOMAXPROCS=4", "A=b=c", "ODD", 5]},
 }  # fmt: skip
 
@@ -135,6 +135,7 @@ def test_an_inspected_container_has_all_of_its_facts() -> None:
         "exit_code": 137, "error": "killed", "signal": "KILL", "restart_count": 2, "restarts_in_s": None,
         "started_at": datetime(2026, 2, 3, 10, 0, 0, 500_000, tzinfo=UTC),
         "finished_at": datetime(2026, 2, 3, 10, 5, tzinfo=UTC), "cpu_limit": 0.5,
+        "swap_limit_bytes": 256 << 20,
         "memory_limit_bytes": 512 << 20, "gogc": "off", "gomemlimit_bytes": 1 << 30, "gomaxprocs": 4,
     }  # fmt: skip
     # `docker inspect -f '{{json .State}}'`
