@@ -142,7 +142,6 @@ class Death:
     requested_bytes: int | None = None
     in_use_bytes: int | None = None
     used_bytes: int | None = None
-    memory_now_bytes: int | None = None
     failcnt: int | None = None
     kills: int | None = None
     file_rss_bytes: int | None = None
@@ -217,6 +216,11 @@ class Death:
         pod = f"pod {self.pod_uid}" if self.pod_uid else None
         names = (self.comm, self.name, self.unit, self.container, self.pod, identifier, pod)
         return next(filter(None, names), None)
+
+    @property
+    def own_bytes(self) -> int | None:
+        """The memory of the killed process itself, as its killer reports it."""
+        return self.anon_rss_bytes or (self.usage_bytes if self.killer == "macOS" else None)
 
     @property
     def names(self) -> tuple[str | None, ...]:

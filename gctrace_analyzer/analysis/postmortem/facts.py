@@ -75,8 +75,8 @@ class Resident:
 
     `resident_is` says which pages are not counted, as the end of a clause. `host_share` is the
     process's share of the host's memory, if the host ran short. `largest` is the largest other
-    program, and its MiB. `swapped_mib` is the swapped-out part of the process, and `others_mib` the
-    memory of the other processes in the same list.
+    program, listed or killed with it, and its MiB. `swapped_mib` is the swapped-out part of the
+    process, and `others_mib` the memory of the other processes in the same list.
     """
 
     resident_mib: float | None = None
@@ -134,7 +134,8 @@ class Evidence:
     @property
     def is_small_part(self) -> bool:
         """Whether a process had so little of its limit that something else filled it."""
-        least = _LEAST_MIB.get(self.death.scope or "", 0.0)
+        _, larger = self.memory.largest or ("", 0.0)
+        least = max(_LEAST_MIB.get(self.death.scope or "", 0.0), larger)
         limit, own = self.limit.limit_mib or least, self.own_mib
         if self.limit.limit_mib is None and self.death.scope == "memcg":
             # The kernel frees file pages before it kills.

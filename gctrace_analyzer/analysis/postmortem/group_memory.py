@@ -164,11 +164,6 @@ def next_to_given(facts: Evidence, settings: Settings) -> Iterator[str]:
         elif is_own(facts, settings):
             beyond = f"at least {had - given:,.0f} MiB"
             yield f"{was}, and the program had {had:,.0f} MiB. {either(beyond, facts.death)}"
-        elif limit:
-            yield (
-                f"{was}, and the program had less, {had:,.0f} MiB: the other "
-                f"{limit - had:,.0f} MiB of the limit were not its own anonymous memory."
-            )
 
 
 def either(took: str, death: Death) -> str:
@@ -263,9 +258,8 @@ def gomemlimit(facts: Evidence, settings: Settings) -> str | None:
     """
     death, memory, limit = facts.death, facts.memory, facts.limit.limit_mib
     swapped, outside = memory.swapped_mib or 0.0, float(settings.value("off_heap_mib") or 0.0)
-    usage = death.usage_bytes if death.killer == "macOS" else None
-    own_bytes = death.anon_rss_bytes or usage
-    own = (own_bytes / MIB if own_bytes else facts.own_mib) + swapped - outside
+    own_mib = death.own_bytes / MIB if death.own_bytes else facts.own_mib
+    own = own_mib + swapped - outside
     of_others = f" less {size_text(outside)} outside Go" if outside else ""
     beside = not_of_victim(facts)
     left = MOST_OF_LIMIT * (limit or 0.0) - sum(beside.values())
@@ -294,11 +288,7 @@ def not_of_victim(facts: Evidence) -> dict[str, float]:
     }
     if sum(sizes.values()) <= NOTABLE * limit:
         return {}
-    return {what: size for what, size in sizes.items() if size > _LITTLE * limit}
-
-
-_LITTLE = 0.01
-"""Share of a limit. Smaller parts are left out of a sum."""
+    return {what: size for what, size in sizes.items() if size > 0}
 
 
 def below_size(facts: Evidence, settings: Settings, if_go: str) -> str | None:

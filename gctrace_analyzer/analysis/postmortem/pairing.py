@@ -15,9 +15,11 @@ from operator import itemgetter
 from typing import TYPE_CHECKING
 
 from gctrace_analyzer.analysis.postmortem.death import KILLED_FOR_MEMORY
+from gctrace_analyzer.analysis.postmortem.facts import MOST_OF_ALL
 from gctrace_analyzer.analysis.postmortem.match import NEAR, task_name
 from gctrace_analyzer.ingest.evidence import cgroups
 from gctrace_analyzer.ingest.evidence.wordings import THRESHOLD_KILLERS
+from gctrace_analyzer.units import MIB
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -54,7 +56,7 @@ _OF_PROCESSES = ("kernel", *THRESHOLD_KILLERS)
 _FACTS = (
     "logged_at", "printed_at", "started_at", "monotonic_s", "host", "unit", "name", "container",
     "container_id", "pod", "limit_bytes", "scope", "restart_count",
-    "restarts_in_s", "memory_now_bytes",
+    "restarts_in_s",
 )  # fmt: skip
 
 
@@ -177,6 +179,31 @@ def gap_s(one: Death, other: Death) -> float | None:
         if begin is not None and end is not None and is_common:
             return end - begin
     return None
+
+
+_NEIGHBOURS = 16
+"""Deaths on each side that are looked at for one at about the same time."""
+
+
+def larger_beside(deaths: list[Death], number: int) -> tuple[str, float] | None:
+    """Returns the largest program killed in the same minute, and its MiB, if much larger.
+
+    Both may be of the same limit or host, which the smaller one did not fill.
+    """
+    death, own = deaths[number], deaths[number].own_bytes or 0
+    sizes = [
+        (other.victim or "", (other.own_bytes or 0) / MIB)
+        for other in deaths[max(number - _NEIGHBOURS, 0) : number + _NEIGHBOURS]
+        if 0 < own < MOST_OF_ALL * (other.own_bytes or 0) and _is_beside(death, other)
+    ]
+    return max(sizes, key=itemgetter(1), default=None)
+
+
+def _is_beside(death: Death, other: Death) -> bool:
+    gap = gap_s(death, other)
+    is_near = death.source == other.source if gap is None else abs(gap) <= NEAR.total_seconds()
+    is_same = None in (death.oom_memcg, other.oom_memcg) or death.oom_memcg == other.oom_memcg
+    return is_near and is_same and death.scope == other.scope and same_host(death, other)
 
 
 def _wall_s(death: Death) -> float | None:

@@ -28,6 +28,7 @@ from gctrace_analyzer.analysis.postmortem.match import (
     listed_tasks,
     match_all,
 )
+from gctrace_analyzer.analysis.postmortem.pairing import larger_beside
 from gctrace_analyzer.analysis.settings.known import known_of_container
 from gctrace_analyzer.analysis.settings.releases import may_limit
 from gctrace_analyzer.analysis.settings.setters import limit_sets_most_goals
@@ -155,6 +156,7 @@ def post_mortems(
         _post_mortem(
             death,
             match,
+            larger_beside(every, number),
             log.tables,
             enriched(),
             intervals,
@@ -162,7 +164,7 @@ def post_mortems(
             if match
             else known_of_container(given, log.tables, death),
         )
-        for death, match in zip(every, matches, strict=True)
+        for number, (death, match) in enumerate(zip(every, matches, strict=True))
         if not (match and match.process in elsewhere)
     ]
 
@@ -170,6 +172,7 @@ def post_mortems(
 def _post_mortem(
     death: Death,
     match: Match | None,
+    larger: tuple[str, float] | None,
     tables: Mapping[str, pl.DataFrame],
     enriched: pl.DataFrame,
     intervals: Callable[[int], pl.DataFrame],
@@ -193,10 +196,13 @@ def _post_mortem(
     if match and cycles.is_empty():
         scraped = _last_scrapes(intervals(match.process))
         minute, memory = scraped or (minute, memory)
+    limit = _limit(death, settings)
+    if larger and limit.limit_mib is None:
+        memory = replace(memory, largest=memory.largest or larger)
     facts = Evidence(
         death,
         match,
-        _limit(death, settings),
+        limit,
         minute,
         memory,
         is_before(death.logged_at or death.printed_at)

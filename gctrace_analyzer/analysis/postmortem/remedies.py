@@ -266,8 +266,6 @@ def _beside_outside(
         yield "It is more than all that Go had: no GOGC or GOMEMLIMIT makes up for it."
     elif room is None and not in_spite:
         yield f"To buy time, raise the limit of {limit:,.0f} MiB."
-        if heap.go_most_mib < MOST_OF_LIMIT * limit:
-            yield "A GOMEMLIMIT of 90 % of it would have had no effect: Go had less."
 
 
 def without_size(facts: Evidence) -> Iterator[str]:

@@ -243,3 +243,39 @@ def test_without_swap_a_limit_of_go_helps(text: str) -> None:
     (death,) = read_text(text).post_mortems()
     assert "swap" not in " ".join(death.reading)
     assert "GOMEMLIMIT=460MiB" in " ".join(death.advice)
+
+
+EVENT = "Memory cgroup out of memory: Killed process {pid} ({comm}) total-vm:54937284kB, anon-rss:{kb}kB\n"
+OF_HOST = "[   {s}.000000] Out of memory: Killed process {pid} ({comm}) total-vm:54937284kB, anon-rss:{kb}kB\n"
+OF_EARLYOOM = (
+    '2026-03-14T10:11:{s}Z earlyoom[5]: sending SIGKILL to process {pid} "{comm}": badness 800, '
+    "VmRSS {mib} MiB\n"
+)
+OF_MACOS = (
+    "2026-03-14T10:11:{s}Z kernel: memorystatus: killing_top_process pid {pid} [{comm}] "
+    "(vm-pageshortage) {kb}KB\n"
+)
+
+
+@pytest.mark.parametrize(
+    ("line", "advice"),
+    [(EVENT, "Find out what else"), *((line, "move db (7,855 MiB)") for line in (OF_HOST, OF_EARLYOOM, OF_MACOS))],
+)  # fmt: skip
+def test_a_small_victim_next_to_a_much_larger_one_filled_no_limit(
+    line: str, advice: str
+) -> None:
+    sizes = {"db": 7855, "app": 400, "worker": 5000}
+    killed = [
+        line.format(pid=20 + number, comm=comm, mib=mib, kb=1024 * mib, s=10 + number)
+        for number, (comm, mib) in enumerate(sizes.items())
+    ]
+    for order in (killed, killed[::-1]):
+        deaths = {death.victim: death for death in read_text("".join(order)).post_mortems()}
+        assert advice in " ".join(deaths["app"].advice)
+        assert "GOMEMLIMIT" not in " ".join(deaths["app"].advice)
+        # More than half as much is not much smaller.
+        assert advice not in " ".join(deaths["worker"].advice)
+    if "{s}" in line:
+        later = killed[1].replace("10:11:", "10:19:").replace(" 11.000000", "911.000000")
+        (_, app) = read_text(killed[0] + later).post_mortems()
+        assert advice not in " ".join(app.advice)
