@@ -247,7 +247,7 @@ class Thresholds:
     growth_min_span_s: float = 60.0
     """Seconds. Growth over a shorter time can be the start-up."""
 
-    growth_steady: float = 0.5
+    growth_steady: float = 0.25
     """Growth in the last third of the time, relative to the mean. The growth of a filling cache
     slows down."""
 
