@@ -90,7 +90,8 @@ enum Way {
     Quoted,
     Digits,
     Clock,
-    Epoch,
+    /// Its form.
+    Epoch(u8),
     /// The number of its layout.
     Layout(usize),
 }
@@ -215,8 +216,9 @@ impl Layouts {
             return None;
         }
         if byte.is_ascii_digit() {
-            if let Some(change) = self.changing(Way::Epoch, part, at, None) {
-                return Some((at, Way::Epoch, change));
+            if let Some((end, value, form)) = epoch(part, at) {
+                let value = Some((value, MICROS));
+                return Some((at, Way::Epoch(form), Changing { end, value }));
             }
         } else if !byte.is_ascii_uppercase() {
             return None;
@@ -246,8 +248,8 @@ impl Layouts {
                 let value = is_clock.then(|| number(&rest[..count]))?;
                 (at + count, Some((value, 0)))
             }
-            Way::Epoch => {
-                let (end, value) = epoch(part, at)?;
+            Way::Epoch(known) => {
+                let (end, value, _) = epoch(part, at).filter(|found| found.2 == known)?;
                 (end, Some((value, MICROS)))
             }
             Way::Layout(layout) => {
@@ -373,7 +375,7 @@ impl Way {
     fn mark(self) -> u8 {
         match self {
             Self::Quoted | Self::Digits | Self::Clock => SKIPPED,
-            Self::Epoch => TIME,
+            Self::Epoch(form) => form,
             Self::Layout(number) => b'A' + u8::try_from(number).unwrap_or_default(),
         }
     }
@@ -422,9 +424,10 @@ fn digits(part: &[u8], at: usize, count: usize) -> Option<i64> {
     found.iter().all(u8::is_ascii_digit).then(|| number(found))
 }
 
-/// Returns where a time since 1970 at `at` ends, and its microseconds: those of the years 2001 to
-/// 2033 in seconds, with a fraction or without, in milliseconds, microseconds or nanoseconds.
-fn epoch(part: &[u8], at: usize) -> Option<(usize, i64)> {
+/// Returns where a time since 1970 at `at` ends, its microseconds, and its form (its digits, and one
+/// if there is a fraction): those of the years 2001 to 2033 in seconds, with a fraction or without,
+/// in milliseconds, microseconds or nanoseconds.
+fn epoch(part: &[u8], at: usize) -> Option<(usize, i64, u8)> {
     let count = part[at..]
         .iter()
         .take_while(|byte| byte.is_ascii_digit())
@@ -434,19 +437,21 @@ fn epoch(part: &[u8], at: usize) -> Option<(usize, i64)> {
     }
     let value = || number(&part[at..at + count]);
     let end = at + count;
-    let (end, value) = match count {
+    let (end, value, form) = match count {
         10 => {
-            let (end, _, micros) = fraction(part, end, b".");
-            (end, value() * 1_000_000 + micros)
+            let (behind, _, micros) = fraction(part, end, b".");
+            let form = if behind == end { 10 } else { 11 };
+            (behind, value() * 1_000_000 + micros, form)
         }
-        13 => (end, value() * 1_000),
-        16 => (end, value()),
-        19 => (end, digits(part, at, 16)?),
+        13 => (end, value() * 1_000, 13),
+        16 => (end, value(), 16),
+        19 => (end, digits(part, at, 16)?, 19),
         _ => return None,
     };
     // A point or a letter behind it shows that it is something else.
     let next = part.get(end).copied().unwrap_or(b' ');
-    (!next.is_ascii_alphanumeric() && next != b'.' && next != b'-').then_some((end, value))
+    let ends = !next.is_ascii_alphanumeric() && next != b'.' && next != b'-';
+    ends.then_some((end, value, form))
 }
 
 /// Returns where a fraction of a second at `at` ends, how many digits it has, and microseconds.

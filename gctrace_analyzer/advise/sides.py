@@ -330,7 +330,7 @@ def _compare_two(
 ) -> Pair:
     given = before.load_is_given and after.load_is_given
     # A few cycles may seem to allocate less during marking; the other side refutes that.
-    given |= before.has_fixed_rate or after.has_fixed_rate
+    given |= (is_fixed := before.has_fixed_rate or after.has_fixed_rate)
     paired = places = None
     if measurement is not None:
         places = measurement.both(after.label)
@@ -376,7 +376,8 @@ def _compare_two(
             for name, change in changes.items()
         }
         differing = tuple(one for one in differing if one.what not in _OF_ONE_LOAD)
-    of_rate = _OF_RATE if per_run else ("unclear_load",) if measurement else ()
+    of_others = ("unclear_load",) if measurement else ("work",) if is_fixed else ()
+    of_rate = _OF_RATE if per_run else of_others
     differing = tuple(one for one in differing if one.what not in of_rate)
     expected, no_expectation = promised(before, after)
     fixed_s = measurement.fixed_time_s if measurement else None
@@ -403,11 +404,8 @@ def _same_logs(before: Side, after: Side) -> Iterator[Difference]:
     for one in before.analyses:
         if any(_is_same(one, other) for other in after.analyses):
             name = one.log.sources[0].name if one.log.sources else "a frame of cycles"
-            yield Difference(
-                "note",
-                "same_log",
-                f"{name} is on both sides: a log does not differ from itself.",
-            )
+            text = f"{name} is on both sides: a log does not differ from itself."
+            yield Difference("note", "same_log", text)
             return
 
 

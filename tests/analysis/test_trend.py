@@ -405,7 +405,9 @@ def test_growth_must_be_large_and_certain() -> None:
 
 
 @pytest.mark.parametrize(("recent", "steady"), [(5.0, True), (4.9, False)])
-def test_a_growth_is_steady_if_it_goes_on_a_quarter_as_fast(recent: float, steady: bool) -> None:
+def test_a_growth_is_steady_if_it_goes_on_a_quarter_as_fast(
+    recent: float, steady: bool
+) -> None:
     """60 MiB in all are 20 in each third."""
     growth = LiveGrowth(100, 50, 150, 0.0, 300.0, 100, 160, 130, recent)
     assert growth.is_steady is steady

@@ -7,13 +7,14 @@ from typing import TYPE_CHECKING, Literal
 
 import polars as pl
 
-from gctrace_analyzer.analysis.compare.change import MAY_BE_WORK, OTHER_LOAD, Change
-from gctrace_analyzer.analysis.compare.compare import late_of
+from gctrace_analyzer.analysis.compare.change import ONE_RUN, OTHER_LOAD, Change
+from gctrace_analyzer.analysis.compare.compare import late_of, lengths_differ
+from gctrace_analyzer.analysis.thresholds import DEFAULT
 from gctrace_analyzer.frozen import frozen
 from gctrace_analyzer.units import digits
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from gctrace_analyzer.analysis.compare.compare import Measured
 
@@ -151,29 +152,36 @@ def _load_difference(
             f"The allocation rate differs ({rates}). Either the load was different, or the "
             f"program allocates {'more' if part > 0 else 'less'} for the same work.",
         )
-    elif change.no_verdict_because == MAY_BE_WORK:
-        lengths_s = (fmean(run.seconds for run in runs) for runs in sides)
-        yield Difference("note", "work", _of_same_work(change, *lengths_s))
-    else:
+    work = _of_same_work(*sides) if lengths_differ(*sides) else None
+    if work:
+        yield Difference("note", "work", work)
+    elif not load_is_given:
+        one_run = f" {ONE_RUN.capitalize()}." if change.no_verdict_because == ONE_RUN else ""
         yield Difference(
             "note",
             "throughput",
             f"The program allocates as fast as it can ({rates}). The rate is a result, not the "
-            "load.",
+            f"load.{one_run}",
         )
 
 
-def _of_same_work(rate: Change, was_s: float, now_s: float) -> str:
-    """Returns how time and allocation of a run changed, if each does the same work."""
-    time = now_s / was_s
-    allocated = time * (1 + (rate.relative or 0.0))
-    less_or_more = (
-        f"{digits(100 * abs(ratio - 1), 2)} % {'less' if ratio < 1 else 'more'}"
-        for ratio in (time, allocated)
-    )
-    return "If each run does the same work, a run takes {} time and allocates {}.".format(
-        *less_or_more
-    )
+def _of_same_work(*sides: Sequence[Measured]) -> str | None:
+    """Returns how much a run costs, if each does the same work; None for logs of a part of it."""
+    every = [run for runs in sides for run in runs]
+    if not all(run.spans["first_gc"][0] == 1 and run.summary.alloc_total_mib for run in every):
+        return None
+
+    def by(less: str, figure: Callable[[Measured], float]) -> str:
+        was, now = (fmean(map(figure, runs)) for runs in sides)
+        return f"{digits(100 * abs(now / was - 1), 2)} % {less if now < was else 'more'}"
+
+    allocates = by("less", lambda run: run.summary.alloc_total_mib or 0.0)
+    # A log ends with its last cycle, not with the program.
+    if all(run.evidence >= DEFAULT.short_log_cycles for run in every):
+        first = f"takes {by('less', lambda run: run.seconds)} time"
+    else:
+        first = f"has {by('fewer', lambda run: run.summary.cycles)} cycles"
+    return f"If each run does the same work, a run {first} and allocates {allocates}."
 
 
 def _procs(side: Sequence[Measured]) -> str:

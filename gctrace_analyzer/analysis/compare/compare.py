@@ -25,8 +25,9 @@ from gctrace_analyzer.analysis.compare.change import (
     IDLE,
     IS_LOAD,
     MAXIMUM,
-    MAY_BE_WORK,
     NO_COST,
+    OF_WORK,
+    ONE_RUN,
     OTHER_LOAD,
     UNBOUNDED,
     Change,
@@ -229,9 +230,12 @@ def compare(
         for name, change in changes.items()
     }
     rate = judged["alloc_mib_per_s"]
-    may_be_work = paired is None and not has_totals and _lengths_differ(before, after)
-    if not load_is_given and rate.is_other_load and may_be_work:
-        judged[rate.metric] = replace(rate, verdict=None, no_verdict_because=MAY_BE_WORK)
+    of_work = judged[_TOTAL].is_significant if has_totals else lengths_differ(before, after)
+    is_one_run = 1 in (len(before), len(after))
+    unjudged = paired is None and not load_is_given and rate.is_other_load
+    if unjudged and (of_work or is_one_run):
+        reason = OF_WORK if of_work else ONE_RUN
+        judged[rate.metric] = replace(rate, verdict=None, no_verdict_because=reason)
     name = "gc_cpu_with_idle_share"
     is_clear = name in judged and judged[name].verdict in ("better", "worse")
     if is_clear and judged["gc_cpu_share"].verdict == "~":
@@ -256,7 +260,10 @@ def same_work(*sides: Sequence[Measured]) -> bool:
     return of_lengths > MORE_SPREAD**2 * max(of_totals, RUN_TIME**2)
 
 
-def _lengths_differ(before: Sequence[Measured], after: Sequence[Measured]) -> bool:
+_TOTAL = PER_RUN[0].name
+
+
+def lengths_differ(before: Sequence[Measured], after: Sequence[Measured]) -> bool:
     """Returns whether a program that ends by itself may have done the same work in other time."""
     was_s, now_s = (fmean(run.seconds for run in runs) for runs in (before, after))
     return max(was_s, now_s) > SAME_LENGTH * min(was_s, now_s)

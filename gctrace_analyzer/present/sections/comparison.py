@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from gctrace_analyzer.advise.sides import all_differences, sides_of
-from gctrace_analyzer.analysis.compare.change import BY_LOAD
+from gctrace_analyzer.analysis.compare.change import BY_LOAD, ONE_RUN
 from gctrace_analyzer.analysis.thresholds import DEFAULT
 from gctrace_analyzer.present.document import (
     Folded,
@@ -390,6 +390,9 @@ def _load(pair: Pair) -> str:
         return f"but the allocation rate differs ({percent(alloc.relative or 0.0)})"
     if "unclear_load" in kinds:
         return "the load may differ"
+    if alloc.no_verdict_because == ONE_RUN:
+        rate = percent(alloc.relative or 0.0)
+        return f"but the program, which is CPU-bound, allocates at another rate ({rate})"
     return "same load" if pair.load_is_given else "the program is CPU-bound"
 
 

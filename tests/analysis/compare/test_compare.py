@@ -190,8 +190,8 @@ def test_more_allocation_is_no_verdict_as_a_load_and_better_as_a_result() -> Non
         side_of(name, [gca.read(log(name, "gogc100"))]).measured
         for name in ("svc-a", "svc-big")
     )
-    for given, verdict in ((True, None), (False, "better")):
-        change = compare(less, more, load_is_given=given)["alloc_mib_per_s"]
+    for given, runs, verdict in ((True, 1, None), (False, 1, None), (False, 2, "better")):
+        change = compare(less * runs, more * runs, load_is_given=given)["alloc_mib_per_s"]
         assert change.is_significant
         assert change.verdict == verdict
 
@@ -475,3 +475,11 @@ def test_shorter_runs_of_a_bound_program_may_do_the_same_work(tmp_path: Path) ->
     assert "If each run does the same work, a run takes 66 % less time" in shown
     longer = " ".join(str(gca.compare(*map(str, reversed(paths)))).split())
     assert "If each run does the same work, a run takes 196 % more time" in longer
+    # A log ends with its last cycle: of a few, the time of the run is unknown.
+    lines = paths[1].read_text().splitlines(keepends=True)
+    paths[1].write_text("".join(lines[:12]))
+    few = " ".join(str(gca.compare(*map(str, paths))).split())
+    assert "If each run does the same work, a run has 90 % fewer cycles and allocates" in few
+    # A log that begins later shows no whole run.
+    paths[1].write_text("".join(lines[12:]))
+    assert "If each run does the same work" not in str(gca.compare(*map(str, paths)))

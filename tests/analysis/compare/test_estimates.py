@@ -14,7 +14,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import gctrace_analyzer as gca
-from gctrace_analyzer.analysis.compare.change import BY_LOAD, CONTENDED, IS_LOAD, Change
+from gctrace_analyzer.analysis.compare.change import (
+    BY_LOAD,
+    CONTENDED,
+    IS_LOAD,
+    ONE_RUN,
+    Change,
+)
 from gctrace_analyzer.analysis.compare.compare import PROPORTIONAL, Measured, compare
 from gctrace_analyzer.analysis.compare.metrics import METRICS, Metric
 from gctrace_analyzer.analysis.pauses import LatePauses
@@ -160,10 +166,13 @@ def test_only_of_a_program_that_does_what_it_can_more_allocation_is_better(
     after: float, verdict: str
 ) -> None:
     name = "alloc_mib_per_s"
-    sides = [run({})], [run({name: after})]
+    sides = ([run({})], [run({name: after})])
     given = row_of(*sides, name)
     assert (given["verdict"], given["no_verdict_because"]) == (None, IS_LOAD)
-    assert row_of(*sides, name, load_is_given=False)["verdict"] == verdict
+    twice = (sides[0] * 2, sides[1] * 2)
+    assert row_of(*twice, name, load_is_given=False)["verdict"] == verdict
+    once = row_of(*sides, name, load_is_given=False)
+    assert (once["verdict"], once["no_verdict_because"]) == (None, ONE_RUN)
     row = row_of(*sides, "gc_per_s")
     assert row["by_load"] == pytest.approx(after - 1)
     assert row_of(*sides, "gc_per_s", load_is_given=False)["by_load"] is None
@@ -309,6 +318,7 @@ def test_totals_are_compared_if_each_run_does_the_same_work(
     text = " ".join(str(comparison).split())
     assert ("49 % less allocated per run and 50 % fewer cycles per run" in text) is same
     assert ("each run of a side does the same work" in text) is same
+    assert not same or comparison["alloc_mib_per_s"].verdict not in ("better", "worse")
 
 
 @pytest.mark.parametrize(("cycles", "shown"), [(55, False), (70, True)])
