@@ -39,9 +39,10 @@ _TIGHT = "GC015"
     "limit-thrash",
     meaning="GOMEMLIMIT is too low: the live heap does not fit under it, so allocation starts GC "
     "again and again. Under load it runs all the time and slows the program down.",
-    condition="The heap goal is at or below the live heap of the cycle before, in "
-    "{t.thrash_min_cycles} cycles or more that are not forced. Up to {t.thrash_gap_cycles} "
-    "other cycles may be between two of them. A heap under {t.thrash_min_live_mib:.0f} MiB "
+    condition="The heap goal is at or below the live heap before the cycle, and at most "
+    "{t.thrash_gogc:.0f} % above the one after it, in {t.thrash_min_cycles} cycles or more that "
+    "are not forced, with up to {t.thrash_gap_cycles} others between two. A heap under "
+    "{t.thrash_min_live_mib:.0f} MiB "
     "needs {t.thrash_small_cycles} such cycles, with at most one other between two of them. "
     "Also reported: for {t.thrash_window_s:g} s, or in the last {t.thrash_min_cycles} cycles "
     "of the log, the memory limit sets over {t.thrash_limited_share:.0%} of the goals, the "

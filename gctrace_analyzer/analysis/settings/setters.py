@@ -56,12 +56,12 @@ def limit_eased(metrics: pl.DataFrame, t: Thresholds = DEFAULT) -> Eased | None:
 
     If only the live heap fell, the limit is too tight for its next rise.
     """
-    names = ("gc_num", "end_s", "heap_live_mib", "effective_gogc", "goal_set_by")
-    metrics = metrics.select(names)
-    is_limited = pl.col("goal_set_by") == "memory-limit"
-    tight = metrics.filter(is_limited & (pl.col("effective_gogc") < t.limit_gogc_warn))
+    limited = metrics.filter(pl.col("goal_set_by") == "memory-limit")
+    tight = limited.filter(pl.col("effective_gogc") < t.limit_gogc_warn)
     last = tight["gc_num"].max()
-    if last is None:  # Samples of metrics, not cycles.
+    # Samples of metrics have no number. A burst leaves little room for a cycle under any limit.
+    until = limited.filter(pl.col("gc_num") <= (last or 0))["effective_gogc"]
+    if last is None or median(until) >= t.limit_gogc_warn:
         return None
     later = metrics.filter((pl.col("gc_num") > last) & pl.col("goal_set_by").is_not_null())
     least = _SAME_LIVE * median(tight["heap_live_mib"])

@@ -35,13 +35,14 @@ def limit_thrash(cycles: pl.DataFrame, t: Thresholds) -> Iterator[Row]:
     Either goals are at or below the previous live heap, or the limit sets the goals a few per
     cent above the live heap and GC is running most of the time.
     """
-    live, below = cycles["_live"], may_be_tight(cycles, cycles)
-    if below.any():
-        newer = cycles["stacks_mib"].is_not_null()
-        below &= newer & ~cycles["forced"]
-    large = below & (live >= t.thrash_min_live_mib)
-    spans = runs(large, min_count=t.thrash_min_cycles, gap=t.thrash_gap_cycles)
-    spans += runs(below & ~large, min_count=t.thrash_small_cycles, gap=1)
+    live, newer = cycles["_live"], cycles["stacks_mib"].is_not_null()
+    below = may_be_tight(cycles, cycles) & newer & ~cycles["forced"]
+    # After a burst, the goal is far above the live heap that the cycle itself leaves.
+    room = cycles["heap_goal_mib"] / cycles["heap_live_mib"] - 1
+    lasts = below & (room <= t.thrash_gogc / 100)
+    large = live >= t.thrash_min_live_mib
+    spans = runs(lasts & large, min_count=t.thrash_min_cycles, gap=t.thrash_gap_cycles)
+    spans += runs(lasts & ~large, min_count=t.thrash_small_cycles, gap=1)
     spans += _tight_windows(cycles, t)
     if spans:
         below = below.fill_null(value=False)

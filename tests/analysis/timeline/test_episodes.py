@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 import gctrace_analyzer as gca
 from gctrace_analyzer.analysis.cycles import since_before, with_metrics
 from gctrace_analyzer.analysis.durations import correct_durations, on_real_cpus
+from gctrace_analyzer.analysis.settings.setters import limit_eased
 from gctrace_analyzer.analysis.spans import of_cycles
 from gctrace_analyzer.analysis.thresholds import DEFAULT
 from gctrace_analyzer.analysis.timeline.episodes import (
@@ -130,6 +131,18 @@ def thrash_log(thrashing: Callable[[int], bool], count: int = 200, every: float 
         live=100,
         goal=lambda n: 100 if thrashing(n) else 160,
     )
+
+
+def test_bursts_under_a_limit_that_leaves_room_are_no_thrashing() -> None:
+    """A burst lowers its own goal, and leaves a large live heap for the next two cycles."""
+    sizes = {0: (150, 350, 280, 100), 1: (280, 370, 160, 280), 2: (160, 180, 100, 160)}
+    size_of = [sizes.get(n % 10 if n > 50 else 9, (150, 165, 100, 170)) for n in range(202)]
+    start, end, live, goal = zip(*size_of, strict=True)
+    ends = {"start": start.__getitem__, "end": end.__getitem__, "live": live.__getitem__}
+    facts = facts_of(log_of(200, every=0.05, **ends, goal=goal.__getitem__))
+    assert facts.limit_sets_most_goals
+    assert facts.episodes.filter(kind="limit-thrash").is_empty()
+    assert limit_eased(facts.cycles) is None
 
 
 def test_a_state_that_comes_and_goes_is_one_episode_with_its_share() -> None:
