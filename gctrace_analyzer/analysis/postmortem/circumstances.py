@@ -142,8 +142,8 @@ _OF_TALOS = "Its trigger for memory pressure was met; the kernel had not run out
 
 
 KEEP_BELOW = (
-    "Nobody can raise that limit: keep the heap below it with `debug.SetMemoryLimit` in the "
-    "program, and a lower GOGC."
+    "Usually nobody can raise that limit: keep the heap below it with `debug.SetMemoryLimit` in "
+    "the program, and a lower GOGC."
 )
 """What to do about a Go program that jetsam ended."""
 

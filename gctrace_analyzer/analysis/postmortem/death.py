@@ -365,6 +365,8 @@ class Death:
             return "by the kubelet because its node ran low on memory"
         if self.killer in SUPERVISORS:
             return f"by {self.killer} for its memory use"
+        if self.killer == "macOS" and self.scope == "memcg":
+            return "because it reached the memory limit that macOS sets for it"
         if self.killer in THRESHOLD_KILLERS:
             return f"by {self.killer} because little memory was available"
         return "because memory ran out"

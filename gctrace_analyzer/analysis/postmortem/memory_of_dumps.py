@@ -64,6 +64,7 @@ class Memory(Plain):
     outside_first_mib: float | None
     outside_mib: float | None
     num_gc: int | None
+    forced_gcs: int | None
     gcs_between: int | None
     elapsed_s: float | None
     makes: int | None
@@ -76,6 +77,11 @@ class Memory(Plain):
     def is_of_scavenger(self) -> bool:
         """Whether the sizes come from a line of the scavenger."""
         return self.dumps == 0
+
+    @property
+    def is_after_forced_gc(self) -> bool:
+        """Whether the only dump may show the moment after a forced GC, not a lasting state."""
+        return self.dumps == 1 and bool(self.forced_gcs)
 
     @property
     def in_use_max_mib(self) -> float | None:
@@ -182,6 +188,7 @@ def _memory(part: pl.DataFrame) -> Memory:
         outside_first_mib=first_outside,
         outside_mib=last_outside,
         num_gc=_largest(part["num_gc"]),
+        forced_gcs=last(part["num_forced_gc"]),
         gcs_between=_difference(part["num_gc"]),
         elapsed_s=last(part["elapsed_s"]),
         makes=last(part["makes"]),
@@ -279,8 +286,9 @@ def _idle(memory: Memory) -> Iterator[str]:
     else:
         idle, beyond = spare, ", more than the heap needs until its goal,"
     if spare > max(MIN_IDLE_MIB, MIN_IDLE_SHARE * held):
+        sooner = "; with a memory limit (GOMEMLIMIT) the runtime returns idle memory in time"
+        sooner = "" if memory.is_after_forced_gc else sooner
         yield (
             f"{idle:,.0f} MiB of the heap are idle{beyond} and were not returned to the OS "
-            f"({size_text(memory.released_mib or 0.0)} were); with a memory limit (GOMEMLIMIT) "
-            "the runtime returns idle memory in time."
+            f"({size_text(memory.released_mib or 0.0)} were){sooner}."
         )

@@ -54,14 +54,15 @@ def fragmentation(facts: MemoryFacts) -> Iterator[Evidence]:
     advice="Set a memory limit (Go 1.19 and later), so that the runtime returns memory "
     "sooner; with earlier releases, call `debug.FreeOSMemory` after a peak.",
     needs="HeapIdle and HeapReleased, or a line of the scavenger, and the room until the goal",
-    contradicted_by="a load that needs the memory again within minutes",
+    contradicted_by="a load that needs the memory again within minutes; in the only dump, a forced "
+    "GC, as the runtime takes minutes to return what one freed",
     source="golang/go#33376",
 )
 def unreleased_idle(facts: MemoryFacts) -> Iterator[Evidence]:
     """Checks how much idle heap was neither needed soon nor returned to the operating system."""
     t, memory = facts.thresholds, facts.memory
     spare, total = memory.spare_mib, memory.sys_mib or memory.heap_sys_mib
-    if spare is None or not total:
+    if spare is None or not total or memory.is_after_forced_gc:
         return
     if spare > max(t.memory_min_mib, t.idle_share * total):
         # A line of Go 1.14 and later has no sizes of the heap in use.

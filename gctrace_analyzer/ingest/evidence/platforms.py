@@ -54,10 +54,8 @@ _EXIT_CODE = re.compile(r"(?i)\bexit ?code\\*\"?\s{0,9}[:=]?\s{0,9}\\*\"?(?P<cod
 _NEAR_SIZE = 0.9
 """Share of a function's memory. If another run used less, memory was not the cause."""
 
-_NEAR_LINES = 8
-"""Lines that may lie between all statements about one end."""
-
-_ERROR_CHARS = 200
+_NEAR_LINES, _ERROR_CHARS = 8, 200
+"""Lines that may lie between all statements about one end, and characters kept of each."""
 
 
 def read(messages: Sequence[Message], stops: Stops) -> Rows:
@@ -74,7 +72,7 @@ def read(messages: Sequence[Message], stops: Stops) -> Rows:
 
 
 def _kills(messages: Iterable[Message]) -> Iterator[Row]:
-    """Yields the processes that a killer ended; all signals to one process are the same kill."""
+    """Yields each process that a killer ended once; its first message may lack the name."""
     ended: set[tuple[object, ...]] = set()
     known: dict[str, tuple[int, Row]] = {}
     last: Row = {}
@@ -89,12 +87,13 @@ def _kills(messages: Iterable[Message]) -> Iterator[Row]:
                 row = before | row
             victim = (message.host, row.get("pid"), row.get("comm"))
             asks = killer.who in wordings.THRESHOLD_KILLERS
+            is_cut = bool(last) and not (supervises or last.get("pid") or last.get("comm"))
             if asks and last and (victim in ended if killer.is_kill else not match.groupdict()):
                 if "SIGTERM" not in match[0]:
                     last["reason"] = after_asked(match[0], last["reason"])
             elif not killer.is_kill:
                 known[killer.who] = (message.line_no, row)
-            elif "usage_bytes" in row if supervises else victim not in ended:
+            elif "usage_bytes" in row if supervises else not (victim in ended or is_cut):
                 ended.add(victim)
                 is_own = bool(row.get("limit_bytes")) or wordings.OWN_LIMIT in message.text
                 scope = "memcg" if is_own else "global"
@@ -103,7 +102,8 @@ def _kills(messages: Iterable[Message]) -> Iterator[Row]:
                 row["unit"] = cgroups.unit(row.get("cgroup"))
                 last = message.place() | row
                 yield last
-            elif last and victim == (last["host"], last["pid"], last["comm"]):
+            elif is_cut or (last and victim == (last["host"], last["pid"], last["comm"])):
+                ended.add(victim)
                 last |= {key: value for key, value in row.items() if last.get(key) is None}
             break
 

@@ -124,6 +124,9 @@ WORDINGS: tuple[Wording, ...] = (
         ("killed", "(out of memory)",
             r"(?:\[(?:APP|CELL)(?:/PROC)?/(?P<name>[\w./-]{1,100})\] )?.{0,8}?"
             rf"Exit(?:ed with)? status {_CODE} \(out of memory\)"),
+        # Diego adds the words to any error in a container with an OOM event.
+        ("in a group", "(out of memory)",
+            r"\[(?:API|CELL|HEALTH|PROXY|SSH|STG)/.{1,400}\(out of memory\)$"),
         ("stopped", "graceful shutdown interval", r"exceeded \S{1,20} graceful shutdown interval",
             ASKED),
     ),
@@ -424,13 +427,13 @@ KILLERS: tuple[Killer, ...] = tuple(
             r"a thread waited too long to allocate a page)"),
         # bsd/kern/kern_memorystatus.c of xnu; older kernels print neither the seconds nor the size
         ("macOS", True,
-            r"(?:memorystatus: |EXC_RESOURCE -> )(?P<comm>[^\[]{1,64}?) ?"
-            r"\[(?P<pid>\d{1,10})\] exceeded mem limit: "
+            r"(?:memorystatus: |EXC_RESOURCE -> )(?:(?P<comm>[^\[]{1,64}?) ?"
+            r"\[(?P<pid>\d{1,10})\] )?exceeded mem limit: "
             r"\w{1,20} (?P<limit_mib>\d{1,9}) MB \(fatal\)"),
         ("macOS", True,
-            r"memorystatus: killing_\w{1,40} pid (?P<pid>\d{1,10}) \[(?P<comm>.{1,64}?)\] "
-            r"\((?:per-process-limit|vm-[a-z-]{1,40}|highwater|fc-thrashing|[a-z-]{1,40}-thrashing|"
-            r"zone-map-exhaustion)\b[^)]{0,60}\)(?: (?P<usage_kb>\d{1,15})KB)?"),
+            r"killing_\w{1,40}_process pid (?P<pid>\d{1,10}) \[(?P<comm>.{1,64}?)\] "
+            r"(?:\((?:per-process-limit|vm-[a-z-]{1,40}|highwater|fc-thrashing|[a-z-]{1,40}-thrashing|"
+            r"zone-map-exhaustion)\b[^)]{0,60}\)|\.\.\.)(?: (?P<usage_kb>\d{1,15})KB)?"),
         ("macOS", True,
             r"Process (?P<comm>.{1,64}?) \[(?P<pid>\d{1,10})\] killed by jetsam reason [a-z-]"),
         # Supervisors that restart what uses more than their own threshold
@@ -457,7 +460,7 @@ KILLERS_HINT = (
     r"mem avail: |ow [Mm]emory! |MemAvailable \[|Sending SIG\w+ to the victim|"
     r"The victim (?:died|became) |"
     r"PID: +\d+, name: |badness: |Vm, MiB|cgroup_v2: /|killed: (?:out of swap|failed to|a thread)|"
-    r"memorystatus: |exceeded mem limit|by jetsam|--max-memory-restart|"
+    r"memorystatus: |killing_\w+_process pid|exceeded mem limit|by jetsam|--max-memory-restart|"
     r"too much memory \(|Checking any=|matches resource limit|"
     r"' trying to restart"
 )

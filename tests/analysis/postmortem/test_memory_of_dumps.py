@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING, Any
 
 import polars as pl
@@ -191,3 +192,24 @@ def test_a_dump_with_more_heap_than_was_resident_is_not_the_cause() -> None:
     reached = read_text(f"{dump}{kill}").report().verdict
     assert reached is not None
     assert "the cause" not in reached.sentence
+
+
+@pytest.mark.parametrize(("forced", "dumps", "found"), [(1, 1, 0), (0, 1, 1), (1, 2, 1)])
+def test_what_is_idle_after_a_forced_gc_is_no_lasting_state(
+    forced: int, dumps: int, found: int
+) -> None:
+    sizes = {"HeapAlloc": 10, "HeapSys": 150, "HeapIdle": 139, "HeapInuse": 11, "NextGC": 20}
+    values = {name: size << 20 for name, size in sizes.items()}
+    values |= {
+        "PauseTotalNs": 9000,
+        "Sys": 160 << 20,
+        "HeapReleased": 0,
+        "NumGC": 17,
+        "NumForcedGC": forced,
+    }
+    lines = [json.dumps(values | {"NumGC": 17 + number}) for number in range(dumps)]
+    run = read_text("\n".join(lines))
+    findings = run.findings()["id"].to_list()
+    assert findings.count("GC037") == found
+    (memory,) = run.memory()
+    assert any("with a memory limit" in text for text in memory.advice) is bool(found)

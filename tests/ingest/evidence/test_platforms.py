@@ -1095,3 +1095,23 @@ def test_a_table_of_sacct_has_the_limit_of_a_job_and_what_it_used() -> None:
     assert "It used 8,174 MiB of its limit, 8,192 MiB." in death.reading
     (of_cpus,) = read_text(text.replace(" 8G", "8Gc")).post_mortems()
     assert of_cpus.limit_mib is None, "that is the memory of each CPU"
+
+
+def test_diego_says_of_any_error_that_memory_ran_out() -> None:
+    line = "2020-01-24T11:40:56.642+01:00 [{}/0] [ERR] Failed to connect (out of memory)\n"
+    (death,) = read_text(line.format("HEALTH")).post_mortems()
+    assert (death.kind, death.proven) == ("OOM kill in a container", True)
+    # The program itself may print anything.
+    with pytest.raises(NoDataError):
+        read_text(line.format("APP/PROC/WEB"))
+
+
+def test_the_messages_of_jetsam_are_read_without_their_beginnings() -> None:
+    at_limit = (
+        "16:12:49.226  kernel: memorystatus: exceeded mem limit: ActiveHard 50 MB (fatal)\n"
+    )
+    kill = "16:12:49.229  kernel: killing_specific_process pid 1879 [Tunnel] ... 51200KB\n"
+    (death,) = read_text(at_limit + kill).post_mortems()
+    assert (death.victim, death.pid, death.limit_mib) == ("Tunnel", 1879, 50)
+    assert death.cause == "because it reached the memory limit that macOS sets for it"
+    assert [len(read_text(text).post_mortems()) for text in (at_limit, kill)] == [1, 1]
