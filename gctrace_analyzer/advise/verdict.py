@@ -303,8 +303,7 @@ def _better_input(analysis: Analysis, refused: str, *, short: bool, idle: bool) 
     if "gc_cpu" in analysis.too_coarse:
         return "Record the log on a system with a finer clock."
     if short and refused.startswith(UNKNOWN_GOGC):
-        states = refused.partition(": ")[2]
-        return f"{states[0].upper()}{states[1:]}."
+        return f"{refused}."
     if short and analysis.by_dumps:
         return "Record metrics of a longer time, under the usual load."
     if short and refused.endswith((NOT_DESCRIBED, OF_BLOCKS)):

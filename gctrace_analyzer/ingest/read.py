@@ -166,7 +166,10 @@ def joined_log(parts: list[Part], options: ReadOptions, notes: Sequence[str]) ->
     pauses = _cycle_pauses(parts)
     commands = {part.facts.name: part.command for part in parts if part.command}
     dumps, of_snapshots = snapshots.joined(dumps, pauses, commands)
-    memstats, of_metrics, damaged = metrics.with_processes(dumps, rows)
+    of_another = metrics.contradiction(dumps, cycles) if len(rows) == 1 else None
+    memstats, of_metrics, damaged = metrics.with_processes(
+        dumps, rows, of_others=of_another is not None
+    )
     contradicting.update(damaged)
     rows = rows if len(rows) else schema.conform("processes", of_metrics)
     tables = {
@@ -189,6 +192,7 @@ def joined_log(parts: list[Part], options: ReadOptions, notes: Sequence[str]) ->
             *aligned,
             *drifts,
             *of_snapshots,
+            *filter(None, [of_another]),
             *processes.several_services(rows),
         ),
         tuple(chain.from_iterable(part.undated for part in parts)),

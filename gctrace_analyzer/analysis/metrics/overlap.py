@@ -32,7 +32,7 @@ class Overlap:
     Attributes:
         seconds: the time that both cover.
         traced: the values of gctrace in that time, by column of spans: `cycles`, `allocated_mib`,
-            `pause_total_ms`, `gc_cpu_s`; None where unknown.
+            `pause_total_ms`, and `gc_cpu_share`; None where unknown.
         scraped: the same from the metrics.
     """
 
@@ -91,7 +91,7 @@ _NAMES = {
     "cycles": "cycles",
     "allocated_mib": "allocation",
     "pause_total_ms": "pauses",
-    "gc_cpu_s": "GC CPU",
+    "gc_cpu_share": "GC CPU",
 }
 
 
@@ -116,7 +116,12 @@ def overlap(scraped: pl.DataFrame, traced: pl.DataFrame) -> Overlap | None:
     both = scraped.filter((begin >= first) & (end <= last) & (counted | (end < last)))
     own = traced.filter(end.is_between(first, last, closed="right"))
     in_traced, in_scraped = (
-        rows.select(cycles=pl.col("cycles").sum(), **{name: _sum(name) for name in _SUMS})
+        rows.select(
+            cycles=pl.col("cycles").sum(),
+            **{name: _sum(name) for name in _SUMS},
+            # MemStats do not show the number of CPUs.
+            gc_cpu_share=_sum("gc_cpu_s") / _sum("capacity_s"),
+        )
         for rows in (whole(own), both)
     )
     return Overlap(
@@ -126,7 +131,7 @@ def overlap(scraped: pl.DataFrame, traced: pl.DataFrame) -> Overlap | None:
     )
 
 
-_SUMS = ("allocated_mib", "pause_total_ms", "gc_cpu_s")
+_SUMS = ("allocated_mib", "pause_total_ms")
 
 
 def _sum(name: str) -> pl.Expr:

@@ -14,6 +14,7 @@ import polars as pl
 from gctrace_analyzer import schema
 from gctrace_analyzer.ingest import believable
 from gctrace_analyzer.schema import IDENTITY
+from gctrace_analyzer.units import digits
 
 _COUNTERS = ("num_gc", "total_alloc_bytes")
 _SAME_START_US = 1_000_000
@@ -24,7 +25,7 @@ _HIDDEN = ("target", "same_target")
 
 
 def with_processes(
-    memstats: pl.DataFrame, known: pl.DataFrame
+    memstats: pl.DataFrame, known: pl.DataFrame, *, of_others: bool = False
 ) -> tuple[pl.DataFrame, pl.DataFrame, Counter[str]]:
     """Returns the rows with `process`, and the rows for the table of processes.
 
@@ -36,6 +37,7 @@ def with_processes(
         known: the processes of the cycles in the same log. If there are some, dumps belong to the
             process that started at the same time, or to the only one. Restarts under the same
             labels get further numbers; all other dumps have no process.
+        of_others: whether the dumps are not of these processes (`contradiction`).
     """
     if memstats.is_empty():
         return memstats, pl.DataFrame(), Counter()
@@ -51,9 +53,10 @@ def with_processes(
     )  # fmt: skip
     shown = _processes(rows)
     if len(known):
+        numbers = {} if of_others else _numbered(rows, _matches(shown, known), known)
         rows = rows.with_columns(
             pl.col("process").replace_strict(
-                _numbered(rows, _matches(shown, known), known),
+                numbers,
                 default=None,
                 return_dtype=pl.Int64,
             )
@@ -61,6 +64,33 @@ def with_processes(
     given = [*memstats.columns, *(["process"] if "process" not in memstats.columns else [])]
     kept = [name for name in given if name not in _HIDDEN]
     return rows.sort("row").select(kept), shown, contradicting
+
+
+def contradiction(memstats: pl.DataFrame, cycles: pl.DataFrame) -> str | None:
+    """Returns why dumps are not of the process of a log, which must begin with its first cycle."""
+    if memstats.is_empty() or cycles.is_empty():
+        return None
+    pauses_ms = pl.col("stw_sweep_term_ms") + pl.col("stw_mark_term_ms")
+    printed = cycles.select("gc_num", pauses_ms.cum_sum().alias("ms")).with_row_index("row", 1)
+    both = printed.filter(pl.col("row") == pl.col("gc_num")).join(
+        memstats.select("num_gc", counted_ms=pl.col("pause_total_ns") / 1e6),
+        left_on="gc_num", right_on="num_gc",
+    )  # fmt: skip
+    ms, counted_ms = pl.col("ms"), pl.col("counted_ms")
+    is_near = counted_ms.is_between(ms / _NEAR - _NEAR_MS, ms * _NEAR + _NEAR_MS)
+    other = both.filter(~is_near)
+    if other.is_empty():
+        return None
+    number, ms, counted_ms = other.select("gc_num", "ms", "counted_ms").row(0)
+    return (
+        f"The memory statistics are not of the process of the log: up to cycle {number:,} they "
+        f"count {digits(counted_ms, 2)} ms of pauses, and the log has {digits(ms, 2)} ms. Report "
+        "on each by itself."
+    )
+
+
+_NEAR, _NEAR_MS = 1.5, 1.0
+"""How far the pauses in a log and in dumps of its process are apart at most: ratio and rest."""
 
 
 def with_process(pauses: pl.DataFrame, memstats: pl.DataFrame) -> pl.DataFrame:

@@ -105,4 +105,6 @@ def test_where_only_gogc_is_missing_the_action_is_the_option_that_states_it(
         name.write_text(json.dumps({"cmdline": ["./cache"], "memstats": stats}))
     verdict = gca.read(*names).report().verdict
     assert verdict is not None
-    assert verdict.action.startswith("If it was that, add `--gogc 100`")
+    assert verdict.action.startswith(
+        "GOGC is unknown; these samples fit GOGC=100: if it was that, add `--gogc 100`"
+    )

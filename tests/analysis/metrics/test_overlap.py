@@ -11,7 +11,7 @@ from tests.conftest import CORPUS
 
 
 def both(traced_mib: float | None, scraped_mib: float | None, cycles: float = 10) -> Overlap:
-    unknown = {"pause_total_ms": None, "gc_cpu_s": None}
+    unknown = {"pause_total_ms": None, "gc_cpu_share": None}
     return Overlap(
         90.0,
         {"cycles": 10, "allocated_mib": traced_mib, **unknown},
