@@ -166,10 +166,7 @@ def joined_log(parts: list[Part], options: ReadOptions, notes: Sequence[str]) ->
     pauses = _cycle_pauses(parts)
     commands = {part.facts.name: part.command for part in parts if part.command}
     dumps, of_snapshots = snapshots.joined(dumps, pauses, commands)
-    of_another = metrics.contradiction(dumps, cycles) if len(rows) == 1 else None
-    memstats, of_metrics, damaged = metrics.with_processes(
-        dumps, rows, of_others=of_another is not None
-    )
+    memstats, of_metrics, damaged, of_others = metrics.with_processes(dumps, rows, cycles)
     contradicting.update(damaged)
     rows = rows if len(rows) else schema.conform("processes", of_metrics)
     tables = {
@@ -191,8 +188,7 @@ def joined_log(parts: list[Part], options: ReadOptions, notes: Sequence[str]) ->
             *repeated,
             *aligned,
             *drifts,
-            *of_snapshots,
-            *filter(None, [of_another]),
+            *(of_snapshots + of_others),
             *processes.several_services(rows),
         ),
         tuple(chain.from_iterable(part.undated for part in parts)),

@@ -25,11 +25,12 @@ _HIDDEN = ("target", "same_target")
 
 
 def with_processes(
-    memstats: pl.DataFrame, known: pl.DataFrame, *, of_others: bool = False
-) -> tuple[pl.DataFrame, pl.DataFrame, Counter[str]]:
+    memstats: pl.DataFrame, known: pl.DataFrame, cycles: pl.DataFrame
+) -> tuple[pl.DataFrame, pl.DataFrame, Counter[str], list[str]]:
     """Returns the rows with `process`, and the rows for the table of processes.
 
-    The third result counts the values, by column, that became null because they contradict others.
+    The third result counts the values, by column, that became null because they contradict others;
+    the fourth is a note if the dumps are not of the process of the log.
 
     Args:
         memstats: the rows of every source, with `target` and `same_target` where labels are
@@ -37,10 +38,10 @@ def with_processes(
         known: the processes of the cycles in the same log. If there are some, dumps belong to the
             process that started at the same time, or to the only one. Restarts under the same
             labels get further numbers; all other dumps have no process.
-        of_others: whether the dumps are not of these processes (`contradiction`).
+        cycles: of these processes.
     """
     if memstats.is_empty():
-        return memstats, pl.DataFrame(), Counter()
+        return memstats, pl.DataFrame(), Counter(), []
     ordered, contradicting = believable.of_dumps(_ordered(memstats.with_row_index("row")))
     rows = _joined(_with_lives(ordered))
     order = rows.group_by("life").agg(
@@ -52,6 +53,7 @@ def with_processes(
         on="life", how="left", maintain_order="left",
     )  # fmt: skip
     shown = _processes(rows)
+    of_others = _contradictions(memstats, cycles) if len(known) == 1 else []
     if len(known):
         numbers = {} if of_others else _numbered(rows, _matches(shown, known), known)
         rows = rows.with_columns(
@@ -63,13 +65,11 @@ def with_processes(
         )
     given = [*memstats.columns, *(["process"] if "process" not in memstats.columns else [])]
     kept = [name for name in given if name not in _HIDDEN]
-    return rows.sort("row").select(kept), shown, contradicting
+    return rows.sort("row").select(kept), shown, contradicting, of_others
 
 
-def contradiction(memstats: pl.DataFrame, cycles: pl.DataFrame) -> str | None:
+def _contradictions(memstats: pl.DataFrame, cycles: pl.DataFrame) -> list[str]:
     """Returns why dumps are not of the process of a log, which must begin with its first cycle."""
-    if memstats.is_empty() or cycles.is_empty():
-        return None
     pauses_ms = pl.col("stw_sweep_term_ms") + pl.col("stw_mark_term_ms")
     printed = cycles.select("gc_num", pauses_ms.cum_sum().alias("ms")).with_row_index("row", 1)
     both = printed.filter(pl.col("row") == pl.col("gc_num")).join(
@@ -79,14 +79,12 @@ def contradiction(memstats: pl.DataFrame, cycles: pl.DataFrame) -> str | None:
     ms, counted_ms = pl.col("ms"), pl.col("counted_ms")
     is_near = counted_ms.is_between(ms / _NEAR - _NEAR_MS, ms * _NEAR + _NEAR_MS)
     other = both.filter(~is_near)
-    if other.is_empty():
-        return None
-    number, ms, counted_ms = other.select("gc_num", "ms", "counted_ms").row(0)
-    return (
+    return [
         f"The memory statistics are not of the process of the log: up to cycle {number:,} they "
         f"count {digits(counted_ms, 2)} ms of pauses, and the log has {digits(ms, 2)} ms. Report "
         "on each by itself."
-    )
+        for number, ms, counted_ms in other[["gc_num", "ms", "counted_ms"]].head(1).iter_rows()
+    ]
 
 
 _NEAR, _NEAR_MS = 1.5, 1.0
