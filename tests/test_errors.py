@@ -317,8 +317,11 @@ def test_the_tree_in_the_documentation_is_the_tree_in_the_code() -> None:
 )
 def test_a_crash_is_named_and_no_gctrace_is_asked_for(text: str) -> None:
     with pytest.raises(gca.NoDataError, match="a crash of a Go program") as error:
-        gca.read(io.StringIO(text))
+        gca.read(io.StringIO(f"starting\n{text}"))
     assert "GODEBUG" not in str(error.value)
+    said = [line for line in text.splitlines() if ": " in line and "throw" not in line]
+    assert any(str(error.value).count(line[-10:]) for line in said) is bool(said)
+    assert ("First line" in str(error.value)) is not bool(said)
 
 
 def test_a_panic_that_a_server_recovered_is_no_crash() -> None:

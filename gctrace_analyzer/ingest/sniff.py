@@ -112,6 +112,11 @@ def sniff(raw: bytes, text: str) -> str:
 
 
 _CRASH = "a crash of a Go program, without GC cycles"
+_ERRORS = re.compile(
+    r"\b(?:http: panic serving |(?:panic|fatal error|runtime(?:/cgo)?): (?!sp=))[^\n]{1,120}"
+)
+_ERRORS_SHOWN = 3
+
 _RECOVERED = "a panic that net/http recovered, after which the program went on"
 
 _WITHOUT_GC = {
@@ -224,6 +229,7 @@ _MOST_OF_ERROR = 5
 
 def unrecognised(facts: SourceFacts, text: str) -> NoDataError:
     """Returns the error for an unrecognised input, from its beginning."""
+    first: str | None
     lines, first = facts.lines, facts.first
     for who, begin, hint in _NOT_FETCHED if lines <= _MOST_OF_ERROR else ():
         if re.search(f"^(?:{begin})", text, re.MULTILINE):
@@ -238,7 +244,9 @@ def unrecognised(facts: SourceFacts, text: str) -> NoDataError:
         "  Figures in sentences are not read: save what a tool printed."
     )
     if seen in (_CRASH, _RECOVERED):
-        hint = words.after_crash(text)
+        errors = list(dict.fromkeys(_ERRORS.findall(text)))[:_ERRORS_SHOWN]
+        first = None if errors else first
+        hint = "\n  ".join((*map(repr, errors), words.after_crash(text)))
     elif seen in _WITHOUT_GC:
         hint = "No figure of memory or garbage collection was recognised in it."
     elif re.search(r"Java VM|Node\.js|Python|\.NET|Rust", seen or ""):
