@@ -233,7 +233,7 @@ def _is_tight(predictor: Predictor) -> bool:
     limit, live = predictor.now.limit, predictor.live_max_mib
     if predictor.whole is not None or not limit or live is None:
         return predictor.whole is not None
-    return predictor.load is not None and limit < roomy_limit(predictor.least_limit_mib or 0.0)
+    return limit < roomy_limit(predictor.least_limit_mib or 0.0)
 
 
 def _is_held(predictor: Predictor) -> bool:
@@ -266,7 +266,7 @@ RULES: tuple[CandidateRule, ...] = (
         "limit at 1.5 times the lowest that does not thrash",
     ),
     CandidateRule(
-        "roomier-limit", lambda b: b.room_mib is None and b.whole is None and _limit_sets_goal(b),
+        "roomier-limit", lambda b: b.room_mib is None and not _is_tight(b) and _limit_sets_goal(b),
         _roomier, lambda _b, _s: "the limit sets the heap goal: a higher limit means fewer cycles",
         "", "guide: memory limit",
     ),

@@ -83,6 +83,13 @@ def cpu_of(row: Row) -> float:
     return float(row["gc_per_s"] or 0.0) / OFTEN_PER_S * DEFAULT.gc_cpu_warn
 
 
+def low_enough(row: Row, most: float) -> str:
+    """Returns that GC CPU is low enough, and that this is without the idle marking of tables."""
+    share, shown = row["gc_cpu_share"], cpu_of(row)
+    both = f" {percent(share)} without idle marking ({percent(shown)} with it),"
+    return f"GC CPU is{both if shown > most else ''} below {100 * most:.2g} %"
+
+
 DIFFERENT = 1.1
 """Ratio of two peak heaps that makes both settings worth showing."""
 
@@ -140,15 +147,10 @@ def between(low: float, high: float, unit: str, words: tuple[str, str]) -> str:
 def ends_later(row: Row, present: Row) -> Failed | None:
     """Returns why a CPU-bound program would not end early enough; None if it would."""
     gain, low = row["gain_run_time_share"], row["gain_run_time_share_low"]
-    if gain is None:
-        return Failed(0, "has an unknown run time")
-    if gain < LEAST_SOONER:
-        little = f"less than {100 * LEAST_SOONER:.0f} % of the" if gain > 0 else "no"
-        return Failed(0, f"would save {little} time")
+    if gain is None or gain < LEAST_SOONER:
+        return Failed(0, f"no other setting saves {100 * LEAST_SOONER:.0f} % of the time")
     if low <= 0:
-        high = row["gain_run_time_share_high"]
-        ends = between(100 * low, 100 * high, " %", ("more", "less"))
-        return Failed(2, f"may not save time: the same work takes {ends} time")
+        return Failed(2, "no other setting is certain to save time")
     return _too_dear(row, present, f"{100 * gain:.0f} % of the time")
 
 
@@ -156,8 +158,8 @@ def _too_dear(row: Row, present: Row, saving: str) -> Failed | None:
     """Returns that a saving is not worth its memory; None if it is."""
     if score(row, present, "balanced", None) < score(present, present, "balanced", None):
         return None
-    more = 100 * (peak_of(row) / peak_of(present) - 1)
-    return Failed(3, f"would save {saving}, not worth {more:.0f} % more heap")
+    times = digits(peak_of(row) / peak_of(present), 2)
+    return Failed(3, f"the next better setting saves {saving} for {times} times the heap")
 
 
 def score(row: Row, present: Row, aim: str, target: float | None) -> float:
@@ -186,7 +188,11 @@ QUANTITY: dict[str, str] = {
 
 
 class Failed(NamedTuple):
-    """The test that a setting failed, ordered: a later one is closer to a change."""
+    """The test that a setting failed, ordered: a later one is closer to a change.
+
+    The reason is given if no other setting came closer. It names no setting, because the failed
+    one need not be among those that are shown.
+    """
 
     number: int
     reason: str
@@ -202,21 +208,20 @@ def failed_test(row: Row, present: Row, gain: Gain, aim: str) -> Failed | None:
         aim: what to optimise for.
     """
     quantity = QUANTITY[aim]
-    low, middle, high = gain.saved(present[quantity])
-    times = 1 if quantity == "heap_peak_mib" else 100
-    what = {
-        "gc_cpu_with_idle_share": " % of the CPUs",
-        "heap_peak_mib": " MiB",
-        "stw_share": " % of the time",
-    }[quantity]
-    saving = f"{digits(times * middle, 2)}{what}"
+    _, saved, _ = gain.saved(present[quantity])
+    of_what = {
+        "gc_cpu_with_idle_share": "GC CPU",
+        "heap_peak_mib": "heap",
+        "stw_share": "pauses",
+    }
+    enough = f"save {100 * (1 - 1 / LEAST_GAIN):.0f} % of the {of_what[quantity]}"
     if gain.ratio < LEAST_GAIN:
-        return Failed(0, f"would gain less than {100 * (1 - 1 / LEAST_GAIN):.0f} %")
-    if aim in ("balanced", "cpu") and middle < LEAST_SAVING:
-        return Failed(1, f"would save only {saving}")
+        return Failed(0, f"no other setting would {enough}")
+    if aim in ("balanced", "cpu") and saved < LEAST_SAVING:
+        return Failed(1, f"no other setting would save {100 * LEAST_SAVING:g} % of the CPUs")
     if gain.certainty(LEAST_GAIN) < CERTAIN:
-        ends = between(times * low, times * high, what, ("more", "less"))
-        return Failed(2, f"has no certain gain: {ends}")
+        return Failed(2, f"no other setting is certain to {enough}")
+    saving = f"{digits(100 * saved, 2)} % of the CPUs"
     return _too_dear(row, present, saving) if aim == "balanced" else None
 
 
@@ -237,8 +242,7 @@ def rarer_or_smaller(
         if share is None:
             return None, "GC CPU is unknown, so no setting can be chosen by it"
         if share <= most:
-            within = f"below {100 * most:.0f} %" if target is None else "within the target"
-            return None, f"GC CPU is {100 * share:.2g} %, {within}"
+            return None, low_enough(present, most)
         return _rarer(rows, present, lambda row: row["gc_cpu_share"] <= most)
     match aim:
         case "memory":
@@ -247,10 +251,7 @@ def rarer_or_smaller(
             return _rarer(rows, present, lambda row: row["gc_per_s"] <= present["gc_per_s"] / 2)
     if present["gc_per_s"] >= often:
         return _rarer(rows, present, lambda row: row["gc_per_s"] < often)
-    return None, (
-        f"GC runs {present['gc_per_s']:.2g} times per second, which is not often; GC CPU is "
-        "unknown"
-    )
+    return None, f"{present['gc_per_s']:.2g} cycles/s are not many; GC CPU is unknown"
 
 
 def _rarer(

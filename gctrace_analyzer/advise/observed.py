@@ -161,6 +161,7 @@ def baseline_of(analysis: Analysis, constants: Constants = CONSTANTS) -> Baselin
         heaviest=model.changed(load=whole) if whole and whole.is_possible else None,
         other_cause=subject.other_cause(analysis, process),
         may_lack_memory=subject.may_lack_memory(analysis, process),
+        lacks_room=not (changed or eased) and subject.lacks_room(analysis, process),
         regime=regime,
         highest=highest,
     )

@@ -37,23 +37,25 @@ from gctrace_analyzer.advise.objective import (
     ends_later,
     failed_test,
     is_cheap,
+    low_enough,
     peak_of,
     rarer_or_smaller,
     run_time_text,
     score,
 )
-from gctrace_analyzer.advise.prediction.model import Setting
 from gctrace_analyzer.advise.prediction.outcome import blank
 from gctrace_analyzer.advise.refusal import FEW_CYCLES
 from gctrace_analyzer.advise.tight_limit import raising_to_least
 from gctrace_analyzer.advise.turned_down import costs_too_much, fits, is_turned_down
 from gctrace_analyzer.advise.whatif import agree
+from gctrace_analyzer.analysis.rules.finding import percent
 from gctrace_analyzer.analysis.thresholds import DEFAULT, roomy_limit
 from gctrace_analyzer.errors import BadSettingError
 from gctrace_analyzer.units import duration_text, share_of
 
 if TYPE_CHECKING:
     from gctrace_analyzer.advise.objective import Aim, Failed
+    from gctrace_analyzer.advise.prediction.model import Setting
     from gctrace_analyzer.advise.prediction.outcome import Predictor
     from gctrace_analyzer.schema import Row
 
@@ -148,7 +150,9 @@ def _unpredicted(predictor: Predictor, refused: str) -> list[Row]:
     may_stay = has_valid_limit(predictor) and (now.limit or 0.0) >= roomy
     if may_stay or predictor.endless or predictor.may_lack_memory:
         return []
-    why = f"{why_limit(predictor)}; its largest live heap needs at least {roomy:,.0f} MiB"
+    why = (
+        f"{why_limit(predictor)}; the live heap takes at most {predictor.live_max_mib:,.0f} MiB"
+    )
     roomy_row = blank(
         replace(now, limit=limit), why=why, refused=refused, now=False, confidence="medium"
     )
@@ -159,14 +163,17 @@ def _best(
     scored: list[Row], present: Row, predictor: Predictor, aim: str, target: float | None
 ) -> tuple[Row | None, str]:
     """Returns the setting worth changing to, or None and the reason."""
-    if predictor.load is None and present["thrash"] == "risk":
-        return _off_the_limit(scored, predictor)
+    lacks_room = _lacks_room(present, predictor)
+    if lacks_room:
+        # GOGC does not help here.
+        now = predictor.now.limit or 0.0
+        scored = [row for row in scored if (row["memory_limit_mib"] or math.inf) > now]
     if not scored:
         return None, _none_fits(predictor)
     if (longer := _longer(scored, present, predictor)) is not None:
         return longer, ""
     present_fits = fits(present, predictor)
-    if not present_fits or present["thrash"] == "certain":
+    if not present_fits or lacks_room:
         # If only the memory is wrong, GOGC stays, as long as some setting with it fits.
         keeps_gogc = present_fits or (aim == "balanced" and target is None)
         best = (_first(scored, predictor) if keeps_gogc else None) or scored[0]
@@ -210,17 +217,9 @@ def _gaining(
     return _worth_it(scored, present, predictor, aim)
 
 
-def _off_the_limit(scored: list[Row], predictor: Predictor) -> tuple[Row | None, str]:
-    """Returns a setting without the risk of thrashing, or how far to raise the limit."""
-    near = f"the present limit is {predictor.near_live_heap(predictor.now)}"
-    if predictor.room_mib is None:
-        roomy = roomy_limit(predictor.least_limit_mib or 0.0)
-        return None, f"{near}. Raise it to at least {roomy:,.0f} MiB if there is room"
-    # GOGC does not help here.
-    best = _first(scored, predictor)
-    if best is not None:
-        best["why"] = near
-    return best, _none_fits(predictor)
+def _lacks_room(present: Row, predictor: Predictor) -> bool:
+    """Returns whether the present limit is too low: the report asks for a higher one as well."""
+    return not predictor.endless and (present["thrash"] != "no" or predictor.lacks_room)
 
 
 def _none_fits(predictor: Predictor) -> str:
@@ -244,7 +243,7 @@ def _towards(best: Row, target: float | None) -> Row:
     if target is not None and share is not None:
         meets = "within" if share <= target else "as close as possible to"
         best["why"] += (
-            f": GC CPU {100 * share:.2g} % without idle marking, {meets} the target of "
+            f"; GC CPU {percent(share)} without idle marking, {meets} the target of "
             f"{100 * target:.2g} %"
         )
     return best
@@ -254,7 +253,7 @@ def _to_target(best: Row, present: Row, target: float) -> tuple[Row | None, str]
     """Returns the setting if GC CPU is above its target now, else why no change is needed."""
     now = present["gc_cpu_share"]
     if now <= target:
-        return None, f"GC CPU is {100 * now:.2g} %, within the target"
+        return None, low_enough(present, target)
     if best["gc_cpu_share"] < now:
         return _towards(best, target), ""
     return None, "no other setting has less GC CPU"
@@ -276,9 +275,7 @@ def _worth_it(
     low = present["gogc"] is not None and present["gogc"] < DEFAULT.low_gogc
     least_cpu = DEFAULT.low_gogc_cpu if low else DEFAULT.gc_cpu_warn
     if aim == "balanced" and cpu < least_cpu:
-        is_clear = cpu_of(present) < least_cpu
-        what = "is" if is_clear else f"without idle marking is {100 * cpu:.2g} %,"
-        return None, f"GC CPU {what} below {100 * least_cpu:.0f} % in this log"
+        return None, low_enough(present, least_cpu)
     failed = {
         number: failed_test(row, present, row["gains"][QUANTITY[aim]], aim)
         for number, row in enumerate(usual)
@@ -297,13 +294,8 @@ def _passing(rows: list[Row], failed: dict[int, Failed | None]) -> tuple[Row | N
     tests = [(number, test) for number, test in failed.items() if test is not None]
     if len(tests) < len(rows):
         return next(rows[number] for number, test in failed.items() if test is None), ""
-    number, test = max(tests, key=lambda item: (item[1].number, _gain(rows[item[0]]), -item[0]))
-    return None, f"no other setting is worth it: {Setting.of(rows[number])} {test.reason}"
-
-
-def _gain(row: Row) -> float:
-    """Returns the figure to compare settings that failed the same test: run time, or else CPU."""
-    return float(row.get("gain_run_time_share") or row.get("gain_cores") or 0.0)
+    _, test = max(tests, key=lambda item: item[1].number)
+    return None, test.reason
 
 
 def _longer(scored: list[Row], present: Row, predictor: Predictor) -> Row | None:
@@ -335,11 +327,8 @@ def _explain_no_change(present: Row, predictor: Predictor, reason: str) -> None:
         present["why"] = f"no setting fits the container: {order}, or reduce the live heap"
         present["confidence"] = "none"
         return
-    # Thrashing calls for a change, even if no good one is known.
-    is_change = present["thrash"] == "certain" or predictor.load is None
-    present["why"] = (
-        reason if present["thrash"] != "no" and is_change else f"no change: {reason}"
-    )
+    # A limit that is too low calls for a change, even if no good one is known.
+    present["why"] = reason if _lacks_room(present, predictor) else f"no change: {reason}"
 
 
 def _others(rows: list[Row], best: Row, present: Row) -> list[Row]:
@@ -364,7 +353,12 @@ def _others(rows: list[Row], best: Row, present: Row) -> list[Row]:
 
 
 def _useful(rows: list[Row], present: Row, predictor: Predictor, aim: str) -> list[Row]:
-    """Returns the settings that serve the aim; all of them if the present one cannot stay."""
+    """Returns the settings that serve the aim; all of them if the present one cannot stay.
+
+    While the live heap grows, none does: a smaller GOGC only costs CPU.
+    """
+    if aim == "balanced" and predictor.endless:
+        return []
     if aim == "balanced" or present["thrash"] != "no" or not fits(present, predictor):
         return rows
     return [row for row in rows if cost(row, aim) < cost(present, aim)]

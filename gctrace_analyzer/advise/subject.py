@@ -195,6 +195,12 @@ def may_lack_memory(analysis: Analysis, process: int | None) -> bool:
     return any(death.proven or death.cause in ("by SIGKILL", BY_CODE) for death in kills)
 
 
+def lacks_room(analysis: Analysis, process: int | None) -> bool:
+    """Returns whether the memory limit of the process is reported as too low."""
+    tight = (own for own in analysis.findings if own.id == "GC015" and own.needs_action)
+    return any(finding.process == process for finding in tight)
+
+
 def unexplained_kill(analysis: Analysis, process: int | None) -> str | None:
     """Returns why there is no advice on settings if memory outside the Go heap led to an OOM kill.
 

@@ -386,12 +386,7 @@ def _action(root: Finding, effects: list[Finding], advice: Advice) -> str:
     ):
         return order(first, advice)
     if is_limit:
-        raised = _raise_limit(advice) or root.advice
-        # In that case the recommendation says that no change is needed.
-        is_optional = (
-            root.id == "GC015" and advice.is_available and not too_large_for_container(advice)
-        )
-        return f"Optional: {raised[0].lower()}{raised[1:]}" if is_optional else raised
+        return _raise_limit(advice) or root.advice
     if advice.baseline.endless:
         # Neither a higher GOGC nor fewer allocations keep it small.
         return ""

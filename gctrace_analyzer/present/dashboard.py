@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from gctrace_analyzer.analysis.rules.finding import SEVERITIES
+from gctrace_analyzer.analysis.rules.finding import SEVERITIES, cycles_text
 from gctrace_analyzer.frozen import frozen
 from gctrace_analyzer.present import format, text
 from gctrace_analyzer.present.format import wrap
@@ -265,7 +265,7 @@ def interval_line(row: Row) -> str:
     which = f"[{row['process']}] " if row["process"] else ""
     cells = (
         (which + at, 8),
-        (f"{row['cycles']:,} cycles", 10),
+        (cycles_text(row["cycles"]), 10),
         (f"GC CPU {format.share(row['gc_cpu_share'])}", 14),
         (f"assist {format.share(row['assist_share_of_gc_cpu'])}", 13),
         (f"max {format.milliseconds(row['stw_max_ms'])}", 12),

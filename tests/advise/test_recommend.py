@@ -266,7 +266,7 @@ def test_a_limit_that_is_reached_soon_is_raised() -> None:
     assert now["lasts_h"] == 0
     assert first["lasts_h_low"] > 0.1
     alone = gca.read(LEAK, gogc=100, memory_limit="120MiB").recommend().row(0, named=True)
-    assert alone["memory_limit_mib"] == 240
+    assert alone["memory_limit_mib"] == 200
 
 
 def test_a_short_log_has_no_prediction_at_a_horizon() -> None:
@@ -362,7 +362,7 @@ def test_reasons_fit_the_numbers() -> None:
     assert "within the target of 2 %" in within["why"]
     assert within["gc_cpu_share"] <= 0.02
     assert "as close as possible to" in run.recommend(gc_cpu_target=0.0001)["why"][0]
-    assert "within the target" in run.recommend(gc_cpu_target="30%")["why"][0]
+    assert run.recommend(gc_cpu_target="30%")["why"][0] == "no change: GC CPU is below 30 %"
 
 
 @pytest.mark.parametrize("log", [BUSY, OLD, SAMPLES / "ballast-go1.26.log"], ids=str)
@@ -455,10 +455,10 @@ def test_thrashing_under_a_limit_that_was_removed_does_not_ask_for_another() -> 
 
 def test_a_gogc_that_is_known_as_a_range_is_shown_as_one_and_stays() -> None:
     """The program ran with GOGC=200 and a limit of 32 MiB."""
-    run = gca.read(CORPUS / "settings" / "etcd-gogc-200-limit.log")
+    run = gca.read(CORPUS / "settings" / "etcd-gogc-200-limit.log", container_limit="32MiB")
     rows, predictor = run.report().advice.recommendations, run.report().advice.baseline
     names = [advice.name_of(row, predictor) for row in rows.to_dicts()]
-    assert names == ["GOGC=142–204 GOMEMLIMIT=23–44MiB", "GOMEMLIMIT=53MiB"]
+    assert names[:2] == ["GOMEMLIMIT=28MiB", "GOGC=142–204 GOMEMLIMIT=23–44MiB"]
 
 
 def test_a_gogc_that_may_be_the_present_one_is_no_alternative() -> None:

@@ -49,6 +49,7 @@ class Predictor:
         warnings: what makes the predictions less certain than their intervals.
         other_cause: a problem to fix first, because it hides the savings of settings; or None.
         may_lack_memory: whether it was killed because memory ran out, or for an unknown reason.
+        lacks_room: whether the report says that the present memory limit is too low.
         load: what the program does to the heap, cycle by cycle; None without gctrace.
         load_model: `fixed-rate`, `cpu-bound` or `between`.
         no_evidence: why it cannot help to predict another log of the program; None if it can.
@@ -73,6 +74,7 @@ class Predictor:
     refused: str | None
     other_cause: OtherCause | None
     may_lack_memory: bool = False
+    lacks_room: bool = False
     load: Load | None
     whole: Load | None
     growth: LiveGrowth | None

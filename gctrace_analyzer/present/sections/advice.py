@@ -301,7 +301,7 @@ def _memory(row: Row, predictor: Predictor) -> Iterator[str]:
         return
     heap = row["heap_peak_mib"] - (row["ballast_mib"] or 0.0)
     other = row["memory_peak_mib"] - heap - outside
-    of_room = f" of the container's {_whole_size(room)}" if room else ""
+    of_room = f" (the container has {_whole_size(room)})" if room else ""
     rest = (
         f", outside Go {outside:,.0f} with file pages"
         if outside
@@ -310,7 +310,7 @@ def _memory(row: Row, predictor: Predictor) -> Iterator[str]:
     # The parts add up as printed, and the heap has the digits of the table.
     shown = [math.ceil(size - 0.5) for size in (heap, other, outside)]
     yield (
-        f"about {sum(shown):,} MiB{of_room} at the peak: heap {shown[0]:,}, other memory of Go "
+        f"about {sum(shown):,} MiB at the peak{of_room}: heap {shown[0]:,}, other memory of Go "
         f"{shown[1]:,}{_assumed(other, predictor)}{rest}"
     )
 
