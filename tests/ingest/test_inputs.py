@@ -33,11 +33,7 @@ NAMES = {
     "rss_kb": "rss_bytes",
 }
 FREE = {("kernel_oom/k5.x-uid-pgtables-seed.log", "host")}
-# Facts of the sidecars that no column has.
-NOTES = {
-    "ts_note", "ts_min", "invoker_pid", "kernel_release", "reaped_anon_rss_bytes",
-    "reaped_file_rss_bytes", "reaped_shmem_rss_bytes", "group_dirty_bytes",
-}  # fmt: skip
+NOTES = {"ts_note", "ts_min"}
 BROKEN_ERRORS = {
     "csv-unknown-columns.csv": ("date", "price", "HeapAlloc"),
     "empty.log": ("0 bytes",),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING
 
 import polars as pl
@@ -27,6 +28,11 @@ if TYPE_CHECKING:
 
 MOSTLY = 0.8
 """Share of the resident memory. A heap above it leaves hardly any other cause."""
+
+
+_WITH_SWAP = 2.0
+"""Ratio of a heap to the limit of a container. Above it, the heap is of another process: by default
+Docker allows as much swap as memory."""
 
 
 def is_known_not_go(facts: Evidence) -> bool:
@@ -71,7 +77,7 @@ def reading_of_dumps(
 
 def _why_unknown(facts: Evidence, tables: Mapping[str, pl.DataFrame]) -> str:
     gap_s, processes = facts.minute.gap_s, tables["processes"]
-    if processes.is_empty():
+    if not processes["cycles"].sum():
         return "the input has neither its GC cycles nor MemStats"
     if facts.new_run_s is not None:
         return _of_new_run(facts)
@@ -129,7 +135,7 @@ def _several_dumps(sizes: list[float], resident: float | None) -> str:
 
 
 def dumps_of(facts: Evidence, tables: Mapping[str, pl.DataFrame]) -> list[Memory]:
-    """Returns the MemStats of the killed process, or of all processes if it is unknown."""
+    """Returns the MemStats of the killed process, or of all that it may be if it is unknown."""
     dumps = tables.get("memstats")
     if dumps is None or dumps.is_empty():
         return []
@@ -137,7 +143,8 @@ def dumps_of(facts: Evidence, tables: Mapping[str, pl.DataFrame]) -> list[Memory
 
     if facts.match is not None:
         dumps = dumps.filter(process=facts.match.process)
-    return [each for each in memories(dumps) if each.alloc_mib is not None]
+    most = _WITH_SWAP * (facts.limit.limit_mib or math.inf)
+    return [each for each in memories(dumps) if 0 <= (each.alloc_mib or -1.0) <= most]
 
 
 def _last_dump(memory: Memory, resident: float | None) -> str:

@@ -172,6 +172,8 @@ def _unproven(facts: Evidence) -> Explanation:
     if death.stopped_by is not None:
         advice, why = remedies.of_stop(death.stopped_by)
         reading = f"It got {death.signal} after {death.stopped_by}{why}. {_NO_PROOF}"
+        if advice in (remedies.FIND_PROBE, remedies.FIND_HANG):
+            reading += _cost(facts.minute)
     elif death.oom_killer_ran:
         of_host = f" {_OF_HOST}" if death.scope == "global" else ""
         advice, reading = remedies.FIND_SENDER, f"{_MOST_LIKELY}{of_host}"
@@ -192,6 +194,17 @@ def _unproven(facts: Evidence) -> Explanation:
         reading += f" It used at most {used} of its limit, {limit}."
     said = f"{reading}{restarts_of(death)}"
     return Explanation((said, *growth), (advice, *causes), "unknown")
+
+
+def _cost(minute: LastMinute) -> str:
+    """Returns what GC cost before the end, as a sentence; empty if unknown."""
+    share, longest_ms = minute.gc_cpu_share, minute.stw_max_ms
+    if share is None or longest_ms is None:
+        return ""
+    return (
+        f" In its last minute, GC took {100 * share:.2g} % of the CPU, and the longest pause was "
+        f"{duration_text(longest_ms / 1000)}."
+    )
 
 
 def _whatever_the_heap(facts: Evidence) -> str | None:

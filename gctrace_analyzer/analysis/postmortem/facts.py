@@ -37,9 +37,9 @@ class LastMinute:
     `growth` covers the whole log, so that all sentences state the same figures. `live_span_s` is
     the time from the first live heap to the last, `live_had_mib` the 90 % quantile of the live heap
     in the first half, `heap_peak_mib` the largest heap, `limited` whether a memory limit set most
-    goals, `alloc_most_mib_per_s` the highest allocation rate over several cycles, and `overshoot`
-    the highest ratio of a heap to its goal; None if single allocations jumped over the goal,
-    because then a heap may have any size.
+    goals, `alloc_most_mib_per_s` the highest allocation rate over several cycles, `stw_max_ms` the
+    longest pause, and `overshoot` the highest ratio of a heap to its goal; None if single
+    allocations jumped over the goal, because then a heap may have any size.
     """
 
     last_gc_num: int | None = None
@@ -58,6 +58,7 @@ class LastMinute:
     heap_peak_mib: int | None = None
     limited: bool = False
     alloc_most_mib_per_s: float | None = None
+    stw_max_ms: float | None = None
     overshoot: float | None = 1.0
 
     @property

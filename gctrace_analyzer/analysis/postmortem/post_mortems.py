@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from gctrace_analyzer.analysis.cycles import goal_mib
+from gctrace_analyzer.analysis.pauses import PHASES, longest_ms
 from gctrace_analyzer.analysis.postmortem.circumstances import by_program, swapped_mib
 from gctrace_analyzer.analysis.postmortem.death import DEEDS, EVICTOR, OR_CHILD
 from gctrace_analyzer.analysis.postmortem.deaths import deaths
@@ -309,6 +310,7 @@ def _last_cycles(death: Death, cycles: pl.DataFrame) -> LastMinute:
         goal_mib=last["heap_goal_mib"],
         next_goal_mib=_next_goal(minute, last),
         alloc_most_mib_per_s=_highest_rate(minute.tail(len(minute) - 1)),
+        stw_max_ms=longest_ms(minute, *PHASES.values()),
         overshoot=_overshoot(minute),
         **rates_of(minute.tail(len(minute) - 1), *_RATES),
     )

@@ -66,6 +66,7 @@ class _Reader:
             (oom_lines.GROUP, self.group),
             (oom_lines.NO_KILL, self.no_kill),
             (oom_lines.HEADER, self.header),
+            (oom_lines.CPU, self.cpu),
         )
 
     def read(self, messages: Iterable[Message]) -> Rows:
@@ -161,6 +162,11 @@ class _Reader:
 
     def header(self, match: re.Match[str], about: Row) -> None:
         self.columns[about["host"]] = ["uid", *match["rest"].split()]
+
+    def cpu(self, match: re.Match[str], about: Row) -> None:
+        incident = self.open.get(about["host"])
+        if incident and "invoked" in incident.seen:
+            incident.facts |= columns(match)
 
     def at(self, step: str, about: Row, after: set[str] | None = None) -> _Incident:
         """Returns the open incident, or a new one if the open one is past this step."""
@@ -284,10 +290,11 @@ class _Reader:
     def reaped(self, match: re.Match[str], about: Row) -> None:
         row = columns(match) | {"reaped": True}
         if kills := self.by_pid.get(row["pid"]):
-            kills[-1]["reaped"] = True
-        else:
-            # The reaper only runs after a kill, whose own line may be missing.
-            self.by_others.append(about | {"killer": "kernel"} | row)
+            kills[-1] |= {name: row[name] for name in row if name.startswith("reaped")}
+            return
+        # The reaper only runs after a kill, whose own line may be missing.
+        known = {name: row[name] for name in ("pid", "comm", "reaped")}
+        self.by_others.append(about | {"killer": "kernel"} | known)
 
     def reported(self, who: str, match: re.Match[str], about: Row) -> None:
         of_group = "memcg" if match[0].startswith("Cgroup") else "global"
@@ -372,6 +379,10 @@ def _add_derived(kill: Row) -> None:
         kill_scope = "memcg"
     kill["scope"] = kill_scope
     kill |= cgroups.identity(kill.get("task_memcg"))
+    vm, tables = kill.get("total_vm_bytes"), kill.get("pgtables_bytes")
+    if vm and tables and tables > vm / 64 and tables // 1024 % oom_lines.PAGE == 0:
+        # The first release of Linux 5.4 printed bytes but called them kB.
+        kill["pgtables_bytes"] = tables // 1024
 
 
 def _add_host(row: Row, page: int) -> None:

@@ -70,13 +70,13 @@ STATS = re.compile(
 )
 """The group whose limit was reached comes first, then the groups below it."""
 COUNTED = re.compile(
-    r"(?:^|[\s:]|#012)(?P<name>anon|rss|file|cache|shmem|kernel)"
+    r"(?:^|[\s:]|#012)(?P<name>anon|rss|file|cache|shmem|kernel|dirty|file_dirty)"
     r"(?: (?P<bytes>\d{1,20})(?=\s*$|#012)|:(?P<kb>\d{1,20})KB)",
     re.MULTILINE,
 )
 """The memory of a group, below that line (`memory.stat`; rsyslog prints #012 for a new line) or on
 it, up to Linux 5.1, where each group below the first has its own line."""
-IN_GROUP = {"rss": "anon", "cache": "file"}
+IN_GROUP = {"rss": "anon", "cache": "file", "file_dirty": "dirty"}
 """Other names of the same memory in control groups, most of them from version 1."""
 USAGE = re.compile(
     r"(?P<what>memory\+swap|memory|swap|kmem): usage (?P<usage_kb>\d+)kB, "
@@ -87,8 +87,14 @@ OF_HOST = re.compile(
     r"(?P<name>Free|Total) swap {1,2}= ?(?P<kb>\d{1,15})kB)"
 )
 """The memory of the host, as the kernel prints it if no control group was at its limit."""
+CPU = re.compile(
+    r"(?:CPU: \d+ (?:UID: \d+ )?PID|Pid): (?P<invoker_pid>\d+),? [Cc]omm: .{0,64}?(?:Not tainted |"
+    r"Tainted: [^\d]{1,64}+(?<= ))(?P<kernel_release>\d+\.\d+\S*)"
+)
 REAPED = re.compile(
-    r"oom_reaper: reaped process (?P<pid>\d+) \((?P<comm>.{0,64}?)\), now anon-rss:"
+    r"oom_reaper: reaped process (?P<pid>\d+) \((?P<comm>.{0,64}?)\), "
+    r"now anon-rss:(?P<reaped_anon_rss_kb>\d+)kB, file-rss:(?P<reaped_file_rss_kb>\d+)kB, "
+    r"shmem-rss:(?P<reaped_shmem_rss_kb>\d+)kB"
 )
 HEADER = re.compile(r"\[ *pid *\] +uid +(?P<rest>.{0,200}name)\s*$")
 TASK = re.compile(r"\[ *(?P<pid>\d+)\] +(?P<rest>\d+ +\d+ +\d+.*)$")

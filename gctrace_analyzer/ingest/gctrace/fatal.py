@@ -125,6 +125,12 @@ _RUNNING = re.compile(r"^(?:goroutine \d{1,18} \[running|runtime stack:)")
 _CRASH_LINES, _CRASH_CHARS = 20, 80
 """Lines from a panic to the goroutine that it ended, and characters of them that are shown."""
 
+_THROW = re.compile(r"^\s*runtime\.throw\(")
+_REFUSAL = re.compile(rf"^\s*(?:{_REFUSED}|runtime\.(?:\(\*mcache\)\.allocLarge|largeAlloc)\()")
+"""Two calls, the lower one first: memory was refused, whatever the error line says. For large
+objects, only "out of memory" is thrown (mcache.go, malloc.go)."""
+_THROW_LINES = 2
+
 _SAME_DEATH_LINES = 3
 _TRACEBACK_LINES = 200
 _SAME_DEATH_S = 10.0
@@ -140,6 +146,7 @@ def read(messages: Sequence[Message]) -> list[Row]:
     """Returns one row per program that ended."""
     rows: list[Row] = []
     tracebacks: list[list[str]] = []
+    headless = set(_headless(messages))
     ended: Message | None = None
     before: Message | None = None
     unusable_line = headed_line = -_SAME_DEATH_LINES
@@ -152,6 +159,9 @@ def read(messages: Sequence[Message]) -> list[Row]:
         if not match:
             if rows and message.line_no - rows[-1]["line_no"] <= _TRACEBACK_LINES:
                 tracebacks[-1].append(message.text)
+            elif message.line_no in headless:
+                rows.append(message.identity() | {"kind": "out of memory"})
+                tracebacks.append([message.text])
             continue
         if match["fatal"] and before and before is not ended and _is_same(before, message):
             ended = before = message
@@ -184,6 +194,23 @@ def _with_versions(rows: list[Row], messages: Sequence[Message]) -> list[Row]:
     versions = set().union(*(go_versions(message.text) for message in messages if rows))
     named = {"go_version": versions.pop()} if len(versions) == 1 else {}
     return [row | named for row in rows]
+
+
+def _headless(messages: Sequence[Message]) -> Iterator[int]:
+    """Yields the lines of `runtime.throw` for refused memory that have no error above them."""
+    crashed_line = -_CRASH_LINES
+    thrown_line = -_THROW_LINES
+    for message in messages:
+        if _CRASH.match(message.text):
+            crashed_line = message.line_no
+        elif _THROW.match(message.text):
+            thrown_line = message.line_no
+        elif (
+            _REFUSAL.match(message.text)
+            and message.line_no - thrown_line <= _THROW_LINES
+            and thrown_line - crashed_line > _CRASH_LINES
+        ):
+            yield thrown_line
 
 
 def crashes(messages: Sequence[Message]) -> Iterator[str]:

@@ -194,6 +194,19 @@ def test_a_dump_with_more_heap_than_was_resident_is_not_the_cause() -> None:
     assert "the cause" not in reached.sentence
 
 
+def test_a_dump_with_several_times_the_heap_that_the_limit_allows_is_of_another() -> None:
+    kill = (
+        "memory: usage 196608kB, limit 196608kB, failcnt 9\n"
+        "Memory cgroup out of memory: Killed process 4242 (leak) total-vm:1258292kB, "
+        "anon-rss:180000kB, file-rss:0kB, shmem-rss:0kB, UID:0 pgtables:1kB oom_score_adj:0\n"
+    )
+    dump = "Alloc = {} MiB\tTotalAlloc = 900 MiB\tSys = 796 MiB\tNumGC = 30\n{}"
+    for alloc, own in ((676, False), (180, True)):
+        verdict = read_text(dump.format(alloc, kill)).report().verdict
+        assert verdict is not None
+        assert ("Its last MemStats dump" in verdict.sentence) is own
+
+
 @pytest.mark.parametrize(("forced", "dumps", "found"), [(1, 1, 0), (0, 1, 1), (1, 2, 1)])
 def test_what_is_idle_after_a_forced_gc_is_no_lasting_state(
     forced: int, dumps: int, found: int

@@ -67,7 +67,7 @@ def test_a_kill_is_one_row_in_either_direction(
         tmp_path, *(lines[::-1] if newest_first else lines)
     ).oom_kills.to_dicts()
     assert (row["pid"], row["invoker_comm"], row["order"]) == (7, "kube-proxy", 0)
-    assert row["usage_bytes"] == 524288 * 1024
+    assert (row["usage_bytes"], row["kernel_release"]) == (524288 * 1024, "6.12.9-200.fc41")
 
 
 @pytest.mark.parametrize(
@@ -105,6 +105,7 @@ def test_a_group_kill_marks_every_process_of_the_group() -> None:
     )["oom_kills"]
     assert [(row["pid"], row["oom_group"]) for row in rows] == [(7, True), (8, True)]
     assert rows[0]["reaped"]
+    assert rows[0]["reaped_shmem_rss_bytes"] == 2048
 
 
 def test_a_kill_that_is_reported_again_adds_its_missing_facts() -> None:
@@ -166,6 +167,7 @@ def test_an_interrupted_kill_is_truncated_but_counts() -> None:
         CONTEXT.format(constraint="CONSTRAINT_NONE"),
     )["oom_kills"]
     assert (row["pid"], row["truncated"], row["scope"]) == (7, True, "global")
+    assert (row["invoker_pid"], row["kernel_release"]) == (42, "5.10.0-8-amd64")
     assert row["unit"] == "a.service"
 
 
@@ -203,6 +205,12 @@ def test_the_wording_of_a_kill_decides_its_scope(
     message: str | None, expected: str | None
 ) -> None:
     assert scope(message) == expected
+
+
+def test_page_tables_of_the_first_linux_5_4_are_bytes() -> None:
+    line = KILLED.format(kb=100).replace("pgtables:100kB", "pgtables:409600kB")
+    (row,) = kernel(line)["oom_kills"]
+    assert row["pgtables_bytes"] == 409600
 
 
 def test_the_page_size_follows_from_the_killed_task() -> None:
@@ -371,9 +379,11 @@ def test_a_kill_has_every_fact_of_its_incident() -> None:
         "pod_uid": POD_UID, "container_id": "a" * 64, "total_vm_bytes": 907776 << 10,
         "anon_rss_bytes": 519876 << 10, "file_rss_bytes": 1000 << 10, "shmem_rss_bytes": 8 << 10,
         "pgtables_bytes": 1328 << 10, "oom_score_adj": 984, "invoker_comm": "api",
+        "invoker_pid": 4243, "kernel_release": "6.1.0-18-cloud-amd64",
         "gfp_mask": "0xcc0(GFP_KERNEL)", "order": 3, "usage_bytes": 524288 << 10,
         "limit_bytes": 524288 << 10, "failcnt": 71, "swap_usage_bytes": 12 << 10,
-        "swap_limit_bytes": 1 << 20, "reaped": True,
+        "swap_limit_bytes": 1 << 20, "reaped": True, "reaped_anon_rss_bytes": 4 << 10,
+        "reaped_file_rss_bytes": 8 << 10, "reaped_shmem_rss_bytes": 12 << 10,
         "mems_allowed": "0-1", "line_no": 10,
     }  # fmt: skip
     assert {name: kill.get(name) for name in expected} == expected
@@ -407,7 +417,11 @@ def test_two_incidents_do_not_share_their_facts() -> None:
         1 << 30,
         None,
     )
-    assert other["invoker_comm"] is other["order"] is None
+    assert (other["invoker_comm"], other["order"], other["kernel_release"]) == (
+        None,
+        None,
+        None,
+    )
     assert [each["reaped"] for each in (one, other)] == [True, True]
 
 
@@ -543,6 +557,20 @@ def test_an_incident_that_ends_without_a_kill_is_an_invocation(text: str) -> Non
     assert len(rows["oom_invocations"]) == 1
     assert [kill["pid"] for kill in rows["oom_kills"]] == [7]
     assert rows["oom_invocations"][0]["line_no"] == 1
+
+
+@pytest.mark.parametrize(
+    ("kb", "page_tables"),
+    [(400, 400 << 10), (409600, 409600), (409601, 409601 << 10), (12, 12 << 10)],
+)
+def test_page_tables_are_bytes_only_if_they_are_impossibly_large(
+    kb: int, page_tables: int
+) -> None:
+    """More than a 64th of the address space, and whole pages."""
+    (row,) = kernel(KILLED.format(kb=100).replace("pgtables:100kB", f"pgtables:{kb}kB"))[
+        "oom_kills"
+    ]
+    assert row["pgtables_bytes"] == page_tables
 
 
 @pytest.mark.parametrize(

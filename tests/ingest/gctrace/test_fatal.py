@@ -329,6 +329,14 @@ _UNDER_THROW = (
 )
 
 
+def test_a_traceback_without_its_error_shows_that_memory_was_refused() -> None:
+    run = read_text(_UNDER_THROW * 2)
+    (row,) = run.runtime_fatal.to_dicts()
+    assert (row["line_no"], row["requested_bytes"], row["goos"]) == (2, 0x220000, "windows")
+    (death,) = run.post_mortems()
+    assert "commit limit of Windows" in death.reading[0]
+
+
 def test_a_traceback_of_another_error_is_no_lack_of_memory() -> None:
     run = read_text(
         f"fatal error: runtime: failed to commit pages\n\n{_UNDER_THROW}{log_of(2)}"
@@ -446,3 +454,16 @@ def test_the_first_growth_of_the_heap_is_the_start_of_the_program(text: str) -> 
 def test_an_end_after_many_cycles_is_seen(error: str) -> None:
     run = read_text(f"{log_of(200)}fatal error: {error}\n")
     assert len(run.post_mortems()) == 1, "a log that is mostly gctrace has fatal errors, too"
+
+
+def test_a_large_object_of_which_only_the_traceback_is_there_was_refused() -> None:
+    run = read_text(
+        "goroutine 1 [running]:\nruntime.throw({0x11116a9, 0xd})\n"
+        "        C:/Program Files (x86)/Go/src/runtime/panic.go:1077 +0x4d fp=0x10f51434\n"
+        "runtime.(*mcache).allocLarge(0xc202d8, 0xc200000, 0x1)\n"
+        "        C:/Program Files (x86)/Go/src/runtime/mcache.go:236 +0x1c5 fp=0x10f51460\n"
+        "runtime.mallocgc(0xc200000, 0x0, 0x0)\n"
+        "        C:/Program Files (x86)/Go/src/runtime/asm_386.s:1363 +0x1 fp=0xa44aff4\n"
+    )
+    (row,) = run.runtime_fatal.to_dicts()
+    assert (row["requested_bytes"], row["goarch"]) == (0xC200000, "386")
