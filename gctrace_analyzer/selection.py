@@ -46,7 +46,8 @@ def one_process(analysis: Analysis, number: int) -> Log:
         part = _of_cycles(log, own)
         dumps = {name: log.tables[name].filter(own.fill_null(value=True)) for name in _DUMPS}
         part = _with(part, dumps)
-    return _selected(log, part, f"process {number} of {len(table):,}", others)
+    name = f"process {number} of {len(table):,}"
+    return _selected(log, part, name, others, is_range=False)
 
 
 def between(analysis: Analysis, low: float, high: float) -> Log:
@@ -91,12 +92,15 @@ def line_range(analysis: Analysis, first: int, last: int) -> Log:
     return _selected(log, part, f"lines {first:,} to {last:,}", ())
 
 
-def _selected(whole: Log, part: Log, text: str, without_end: Iterable[int]) -> Log:
+def _selected(
+    whole: Log, part: Log, text: str, without_end: Iterable[int], *, is_range: bool = True
+) -> Log:
     before = whole.selection
     everyone = before.processes if before else whole.tables["processes"]
     left = frozenset(without_end) | (before.without_end if before else frozenset())
     texts = (before.text, text) if before else (text,)
-    return replace(part, selection=Selection(", ".join(texts), everyone, left))
+    is_range |= before is not None and before.is_range
+    return replace(part, selection=Selection(", ".join(texts), everyone, left, is_range))
 
 
 def _cut(analysis: Analysis, high: float) -> list[int]:

@@ -93,7 +93,8 @@ at least this many per cent. Then the log is a calm part of the run."""
 
 def worst_costs(analysis: Analysis) -> Iterator[str]:
     """Yields what GC costs: for several processes, in the one with most GC CPU, and its name."""
-    own, coarse = analysis.summaries, analysis.too_coarse
+    ran = analysis.own_processes["process"]
+    own, coarse = {number: analysis.summary_of(number) for number in ran}, analysis.too_coarse
     if len(analysis.tables["processes"]) < 2:
         printed = not_null(analysis.cycles["gc_cpu_since_start_pct"])
         last = next(iter(printed.tail(1)), None)
@@ -203,7 +204,7 @@ def first_words(analysis: Analysis, *, short: bool, idle: bool) -> str:
     seen = f" in the {lines} that have a line" if s.missing_cycles else ""
     what = "The input" if analysis.by_dumps else "The log"
     if short:
-        part = "The selected part" if analysis.log.selection else what
+        part = "The selected part" if is_range(analysis) else what
         judged = f"short, but shows no {shown}{seen}" if is_clear else "too short to judge"
         return f"{part} is {judged}"
     if not shown:
@@ -218,6 +219,11 @@ def first_words(analysis: Analysis, *, short: bool, idle: bool) -> str:
     if (longest_pause_after_start_up(analysis) or s.stw_max_ms or 0) > t.stw_bad_ms:
         start += ", except for single long pauses"
     return start
+
+
+def is_range(analysis: Analysis) -> bool:
+    """Returns whether the report is on a range of its input; a chosen process is none."""
+    return analysis.log.selection is not None and analysis.log.selection.is_range
 
 
 def _may_be_costly(analysis: Analysis) -> bool:

@@ -19,6 +19,7 @@ from gctrace_analyzer.advise.killed import killed, which_of
 from gctrace_analyzer.advise.phrases import (
     first_words,
     hidden_figures,
+    is_range,
     order,
     present_row,
     with_effects,
@@ -252,7 +253,7 @@ def _no_problem(analysis: Analysis, advice: Advice) -> Verdict:
         return Verdict("info", sentence, growing.advice)
     refused = advice.baseline.refused or ""
     if better := _better_input(analysis, refused, short=short, idle=idle):
-        cycles = analysis.cycles.clear() if analysis.log.selection else analysis.cycles
+        cycles = analysis.cycles.clear() if is_range(analysis) else analysis.cycles
         own = cycles.filter(
             pl.col("process").is_in(analysis.own_processes["process"].implode())
         )
@@ -298,7 +299,7 @@ def _better_input(analysis: Analysis, refused: str, *, short: bool, idle: bool) 
         return "To see what GC costs, record a log under load."
     if analysis.summary.is_mostly_missing:
         return "Use the complete standard error of a single program."
-    if short and analysis.log.selection:
+    if short and is_range(analysis):
         return "Select a longer range, or report on the whole input."
     if "gc_cpu" in analysis.too_coarse:
         return "Record the log on a system with a finer clock."

@@ -182,7 +182,7 @@ def _result(
 
     return Result(
         check=lambda *conditions: check_fleet(rows, *conditions),
-        is_empty=0 < summary.totals.files == summary.totals.unread,
+        is_empty=summary.totals.files > 0 == summary.totals.processes,
         document=lambda: fleet.document(summary, args.top),
         everything=args.everything,
         writers={

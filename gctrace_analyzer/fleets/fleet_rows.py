@@ -192,14 +192,14 @@ def _limit_of(deaths: Sequence[PostMortem]) -> Row:
 
 def _settings(report: Report) -> Row:
     value = report.analysis.settings.value
-    gogc = value("gogc")
+    gogc, start = value("gogc"), report.advice.baseline
+    # Under a limit that sets all goals, GOGC is only known to be at least some value.
+    is_known = start.regime is None or start.regime.gogc_pct is not None
     return {
         "gogc": None if gogc is None else gogc if isinstance(gogc, str) else f"{gogc:g}",
         "memory_limit_mib": value("memory_limit_mib"),
         "container_limit_mib": value("container_limit_mib"),
-        "gogc_inferred": report.advice.baseline.now.gogc
-        if report.advice.baseline.load
-        else None,
+        "gogc_inferred": start.now.gogc if start.load and is_known else None,
     }
 
 

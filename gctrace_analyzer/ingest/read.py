@@ -17,7 +17,6 @@ from gctrace_analyzer.frozen import frozen
 from gctrace_analyzer.ingest import clock as clocks
 from gctrace_analyzer.ingest import processes, sniff
 from gctrace_analyzer.ingest import rows as rows_of
-from gctrace_analyzer.ingest.clock import Clock
 from gctrace_analyzer.ingest.evidence.message import STATED
 from gctrace_analyzer.ingest.gctrace.chunk import Reject
 from gctrace_analyzer.ingest.gctrace.companions import COMPANIONS, companions_of, counted
@@ -45,11 +44,13 @@ class Selection:
         text: the part, for a reader: `process 1 of 3, 1m to 2m`.
         processes: all processes of the inputs.
         without_end: the processes whose last cycle and death are not in the part.
+        is_range: whether it leaves out cycles of its processes.
     """
 
     text: str
     processes: pl.DataFrame
     without_end: frozenset[int]
+    is_range: bool
 
 
 @frozen
@@ -59,8 +60,7 @@ class Log:
     `runtime_lines` counts the runtime lines other than cycles by line format. `impossible` counts,
     by column, the values that became null because they cannot be true. `notes` are sentences about
     the clock and the inputs, and `undated` those about timestamps without a year or a time zone.
-    `selection` is set if the log is only a part of the inputs. `profiles` are complete even then,
-    because they cover processes, not time ranges.
+    `selection` is set if the log is only a part of the inputs; `profiles` are complete even then.
     """
 
     tables: dict[str, pl.DataFrame]
@@ -98,7 +98,7 @@ class ReadOptions:
     strict: bool = False
     kind: str | None = None
     columns: Sequence[str] | None = None
-    clock: Clock = field(default_factory=Clock)
+    clock: clocks.Clock = field(default_factory=clocks.Clock)
     unpack_limit: int | None = None
 
 
@@ -201,8 +201,8 @@ def joined_log(parts: list[Part], options: ReadOptions, notes: Sequence[str]) ->
 
 
 def _aligned(
-    clock: Clock, cycles: pl.DataFrame, dumps: pl.DataFrame
-) -> tuple[Clock, list[str]]:
+    clock: clocks.Clock, cycles: pl.DataFrame, dumps: pl.DataFrame
+) -> tuple[clocks.Clock, list[str]]:
     """Returns the clock, with a start from metrics if the log lacks timestamps, and a note."""
     aligned = None if clock.start is not None else alignment.started_at(cycles, dumps)
     if aligned is None:
@@ -335,7 +335,7 @@ def _unique(name: str, known: set[str]) -> str:
     return next(each for each in names if each not in known)
 
 
-def complete_part(part: Part, clock: Clock) -> list[str]:
+def complete_part(part: Part, clock: clocks.Clock) -> list[str]:
     """Adds times, and the rows found in messages, to a part; returns notes."""
     if part.messages and part.memstats is None:
         from gctrace_analyzer.ingest.memstats import printed_tables
@@ -353,7 +353,7 @@ def complete_part(part: Part, clock: Clock) -> list[str]:
     return notes
 
 
-def _add_times(part: Part, clock: Clock) -> list[str]:
+def _add_times(part: Part, clock: clocks.Clock) -> list[str]:
     """Adds `logged_at` to every frame of the part; returns a note on missing facts."""
     kinds = list(part.companions)
     groups = [part.cycles, *(part.companions[kind] for kind in kinds), part.messages]

@@ -290,11 +290,8 @@ _NEXT_COMMAND = re.compile(r"&&|\|\||;")
 OF_TOOLCHAIN = "Cycles may be those of "
 """Beginning of the sentence of `of_toolchain`: whose cycles these are comes before other notes."""
 
-GO_COMMANDS = (
-    "go run", "go build", "go test", "# command-line", "# testmain", "# github.com/",
-    "# runtime", "# internal/", "# reflect", "# net", "# os",
-)  # fmt: skip
-"""Text that identifies lines of the go command."""
+GO_COMMANDS = ("go run", "go build", "go test", "# ")
+"""Text that lines of the go command have; the last is the begin of a package's heading."""
 
 
 def of_toolchain(text: str) -> str | None:

@@ -240,7 +240,7 @@ def rankings(answers: Answers, most: int) -> list[Ranking]:
         ranking("Go version (inferred from line format)", answers.versions, _VERSIONS, most),
         ranking("GOGC and GOMEMLIMIT", answers.settings, _SETTINGS, most),
         ranking("Allocates most, by service", answers.sites, _SITES, most),
-        ranking("Not read in full", answers.errors, _ERRORS, most, "now"),
+        ranking("Files with a problem", answers.errors, _ERRORS, most, "now"),
     )
     return [ranking for ranking in made if ranking.rows]
 

@@ -473,6 +473,15 @@ def test_a_program_that_starts_after_the_last_package_is_judged() -> None:
     assert "those of `go run`: go, compile" in run.summary().warnings[0]
 
 
+def test_a_benchmark_is_judged_and_not_the_go_command_that_started_it() -> None:
+    """The go command and the linker cost more, and the package has a name of its own."""
+    tools = log_of(3, every=0.01) + "# shop/price.test\n" + log_of(3, every=0.01)
+    run = read_text(f"{tools}goos: linux\n{log_of(60, every=0.2)}PASS\n")
+    reached = run.report().verdict
+    assert reached is not None
+    assert reached.sentence.endswith("in process 2.")
+
+
 def test_what_gc_took_since_the_start_of_a_busy_process_comes_first() -> None:
     line = (
         "gc 25915 @4.541s 12%: 0.01+0.05+0.002 ms clock, 0.1+0.02/0.1/0.1+0.02 ms cpu, "

@@ -19,9 +19,12 @@ from gctrace_analyzer.present.format import as_wide_as
 from gctrace_analyzer.present.html import fleet_page
 from gctrace_analyzer.present.json import of_fleet
 from gctrace_analyzer.present.sections import fleet as shown
+from tests.conftest import CORPUS, SAMPLES
 from tests.helpers.fleet import row
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from gctrace_analyzer.schema import Row
 
 
@@ -254,3 +257,28 @@ def test_pods_in_one_file_run_side_by_side() -> None:
     found = answers(fleet_of(*pods))
     assert found.totals.gc_cores == pytest.approx(1.0)
     assert found.processes["process"].sort().to_list() == [1, 2]
+
+
+def test_a_text_without_gc_lines_was_read(tmp_path: Path) -> None:
+    (tmp_path / "app.log").write_text("listening\nshutting down\n")
+    (tmp_path / "run.log").write_bytes((SAMPLES / "steady-go1.26.log").read_bytes())
+    summary = answers(gca.fleet(tmp_path, workers=1).collect())
+    assert (summary.totals.unread, summary.totals.without_program) == (0, 1)
+    assert summary.errors["kind"].to_list() == ["no-records"]
+
+
+def test_a_process_without_a_problem_has_nothing_to_do_first(tmp_path: Path) -> None:
+    """Two processes in one file are two whole processes, and no range of it."""
+    lines = (SAMPLES / "steady-go1.26.log").read_text().splitlines(keepends=True)
+    short = "".join(line for line in lines if line.startswith("gc "))[:3000].rpartition("\n")[0]
+    (tmp_path / "run.log").write_text(f"{short}\n{short}\n")
+    rows = gca.fleet(tmp_path, workers=1).collect()
+    assert not rows["headline"].str.contains("selected part").any()
+    assert answers(rows).processes["to_do"].to_list() == [""]
+
+
+def test_the_gogc_of_a_fleet_is_that_of_the_report() -> None:
+    log = CORPUS / "settings" / "etcd-gogc-200-limit.log"
+    found = answers(gca.fleet(log, workers=1).collect()).settings["gogc"].to_list()
+    gogc = gca.read(log).advice.baseline.now.gogc
+    assert found == [f"{gogc:.0f} (inferred)"]

@@ -219,7 +219,7 @@ def _totals(
     thrash: pl.DataFrame,
     kills: pl.DataFrame,
 ) -> FleetTotals:
-    unread = rows.filter(pl.col("error_kind").is_not_null())
+    unread = rows.filter(pl.col("error_kind") != "no-records")
     files = rows.filter(pl.col("server").is_null())["file"].n_unique()
     has_advice = pl.col("saved_cores").is_not_null()
     sums = {
@@ -390,8 +390,6 @@ def _gogc() -> pl.Expr:
     return (
         pl.when(pl.col("gogc").is_not_null())
         .then(pl.col("gogc"))
-        .when(_limited())
-        .then(pl.lit("unknown"))
         .when(inferred.is_not_null())
         .then(pl.format("{} (inferred)", inferred))
         .otherwise(pl.lit("unknown"))

@@ -93,7 +93,7 @@ def growing() -> pl.Expr:
 
 
 def to_do() -> pl.Expr:
-    """Returns the setting in short form, or else the first words of the report's advice."""
+    """Returns the setting in short form, or else what the report of a problem says first."""
     needed = pl.col("needed_limit_mib").max().over("service")
     limit = pl.when(pl.col("needed_limit_mib").is_not_null()).then(
         pl.format("GOMEMLIMIT={}MiB or more", needed.cast(pl.Int64))
@@ -111,4 +111,6 @@ def to_do() -> pl.Expr:
     # most frequent recommendation. But what a process's own report asks for comes first.
     is_setting = pl.col("action").str.contains(r"GO(GC|MEMLIMIT)=").fill_null(value=True)
     usual = pl.when(pl.col("advice_changes") & is_setting).then(usual_setting().over("service"))
-    return pl.coalesce(usual, raised, limit, first_words, pl.lit(NO_ADVICE))
+    has_problem = rank().is_not_null() | growing()
+    words = pl.when(has_problem).then(first_words.fill_null(NO_ADVICE)).otherwise(pl.lit(""))
+    return pl.coalesce(usual, raised, limit, words)
