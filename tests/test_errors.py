@@ -167,6 +167,7 @@ untyped: Any = gca
         (lambda _: untyped.recommend(LOG), AttributeError, r"read\(path\)\.recommend\(\)"),
         (lambda _: untyped.read(3), ValueError, "'object of type int' for origins"),
         (lambda run: run.plot.heap(), AttributeError, r"no plot 'heap'\. Plots: live_heap, "),
+        (lambda run: run.plot("timelin"), TypeError, r"mean run\.plot\.timeline\(\)\?"),
         (
             lambda run: run.recommend(container_limit="2GiB"),
             TypeError,

@@ -118,7 +118,7 @@ def run_time_text(row: Row, present: Row) -> str:
     if ratio is None or -_SAME_TIME < (gain := 1 - ratio) < LEAST_SOONER:
         return ""
     low, high = 1 - row["run_time_ratio_high"], 1 - row["run_time_ratio_low"]
-    ends = between(100 * low, 100 * high, " %", ("more", "less"))
+    ends = between(100 * low, 100 * high)
     if low * high > 0:
         ends = "–".join(digits(end, 2) for end in sorted((100 * abs(low), 100 * abs(high))))
     word = "less" if gain > 0 else "more"
@@ -131,17 +131,13 @@ _SAME_TIME = 0.005
 """Share of the run time: a smaller difference goes unnoticed."""
 
 
-def between(low: float, high: float, unit: str, words: tuple[str, str]) -> str:
-    """Returns the interval of a gain in words.
+def between(low: float, high: float) -> str:
+    """Returns an interval that contains zero, in words.
 
-    >>> between(-0.6, 18.2, " % of the CPUs", ("more", "less"))
-    'between 0.60 % of the CPUs more and 18 % of the CPUs less'
-    >>> between(6.1, 160.0, " MiB", ("more", "less"))
-    'between 6.1 and 160 MiB less'
+    >>> between(-0.6, 18.2)
+    'between 0.60 % more and 18 % less'
     """
-    ends = [f"{digits(abs(end), 2)}{unit} {words[end > 0]}" for end in (low, high)]
-    first = ends[0] if low < 0 < high else digits(abs(low), 2)
-    return f"between {first} and {ends[1]}"
+    return f"between {digits(abs(low), 2)} % more and {digits(high, 2)} % less"
 
 
 def ends_later(row: Row, present: Row) -> Failed | None:

@@ -249,7 +249,8 @@ class Plots:
 
         def __call__(self, name="timeline", **_):
             """Raises an error that says how to draw a plot."""
-            error = f"run.plot is not a function. Did you mean run.plot.{name}()?"
+            nearest = by_nearness(name, PLOTS)[0]
+            error = f"run.plot is not a function. Did you mean run.plot.{nearest}()?"
             raise TypeError(error)
 
     def draw(self, name: PlotName, **options: Unpack[DrawOptions]) -> Drawn:
