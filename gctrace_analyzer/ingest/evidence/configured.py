@@ -70,7 +70,12 @@ _LIMITS, _LIMITS_LINES = re.compile(rf"{_INDENT}(?:([Ll]imits)|[Rr]equests|reser
 """The most lines between `limits:` in a manifest and its memory and CPUs; what it requests is of
 another block."""
 
-_OF_LIMITS = re.compile(r"\b(memory|cpu): *[\"']?(\d[\w.]{0,20})")
+_OF_LIMITS = re.compile(r"\b(memory|cpu)s?: *[\"']?(\d[\w.]{0,20})")
+_DEPLOY = re.compile(rf"{_INDENT}deploy:")
+"""Shortly before the limits of a Compose file, whose sizes are binary: 512M, 512m, 1GB (go-units,
+RAMInBytes). In Kubernetes 512M is decimal, and 512m less than a byte."""
+
+_OF_COMPOSE = re.compile(r"(?P<size>\d+(?:\.\d+)?)(?P<size_unit>[bkmgBKMG])[bB]?")
 _LIMIT_BYTES = "memory_limit_bytes"
 _COLUMNS = {"memory": _LIMIT_BYTES, "cpu": "cpu_limit"}
 _LEFT = "The input states {}, which may be of another run: specify what this program ran with."
@@ -81,8 +86,8 @@ HINT = (
     r"gctrace=[1-9]|"
     r"mem(?:swap)?_limit:|Memory(?:Swap)?(?:Max|Limit)=|--memory-swap|"
     r"(?:docker|podman|nerdctl) (?:container |run |create )|"
-    r"[Ll]imits:|[Rr]equests:|reservations:|^\s*(?:-m|--memory)[ =][0-9]|"
-    r"^[ >]*(?:memory|cpu|[\"']?value[\"']?): |"
+    r"[Ll]imits:|[Rr]equests:|reservations:|deploy:|^\s*(?:-m|--memory)[ =][0-9]|"
+    r"^[ >]*(?:memory|cpus?|[\"']?value[\"']?): |"
     r"[Vv]ersion[\"']?[ :=(]+[\"']?go|(?:uilt|ompiled) (?:with|by) [Gg]o|[Gg]o[ _]?[Vv]ersion|"
     r"[Gg]o ?[0-9]\.[0-9.]+[ .(-]+(?:linux|windows|darwin|freebsd)|"
     r"(?:GOGC|GOMEMLIMIT)(?:[\"']?(?: ?[=:] ?| |, ?)[\"']?(?:off|-?[0-9]|value)|[\"']?,?$)"
@@ -120,7 +125,8 @@ def go_versions(text: str) -> set[str]:
 
 
 def _stated(messages: Iterable[Message]) -> Iterator[_Stated]:
-    begun, (before_at, before) = -_LIMITS_LINES - 1, (0, "")
+    begun = deploy_at = -3 * _LIMITS_LINES
+    before_at, before = 0, ""
     for message in messages:
         text, at = message.text, message.line_no
         if not _HINT.search(text):
@@ -130,12 +136,16 @@ def _stated(messages: Iterable[Message]) -> Iterator[_Stated]:
         before_at, before, in_command = at, text, _COMMAND.search(text) is not None
         if block := _LIMITS.match(text):
             begun = at if block[1] else -_LIMITS_LINES - 1
+        deploy_at = at if _DEPLOY.match(text) else deploy_at
         variables = _OF_VARIABLES.findall(text) if in_command or _ENTRY.search(text) else ()
         limits = _OF_LIMITS.findall(text) if at - begun <= _LIMITS_LINES else ()
         values = [
             *go_settings(dict(variables)).items(),
             *(("go_version", version) for version in go_versions(text)),
-            *((_COLUMNS[name], kubernetes.quantity(size)) for name, size in limits),
+            *(
+                _limit(*limit, of_compose=at - deploy_at <= 2 * _LIMITS_LINES)
+                for limit in limits
+            ),
         ]
         if match := _LIMIT.match(text):
             values.append((_LIMIT_BYTES, size_bytes(match.groupdict(), "limit")))
@@ -145,6 +155,14 @@ def _stated(messages: Iterable[Message]) -> Iterator[_Stated]:
         for column, value in values:
             if value:
                 yield _Stated(column, value, text.strip()[:_SHOWN], at, in_command)
+
+
+def _limit(name: str, text: str, *, of_compose: bool) -> tuple[str, float | None]:
+    """Returns the column and the value of a limit in a manifest."""
+    match = _OF_COMPOSE.fullmatch(text) if name == "memory" else None
+    is_binary = match and (of_compose or match["size_unit"] in "bmg")
+    size = size_bytes(match.groupdict(), "size") if match and is_binary else None
+    return _COLUMNS[name], size or kubernetes.quantity(text)
 
 
 def _usable(

@@ -146,6 +146,10 @@ KILLED = "container api was OOMKilled with exit code 137\n"
         ),
         (f"> limits:\n>   memory: '256Mi'\n> requests:\n>   memory: 64Mi\n{KILLED}", 256),
         (f"Limits: memory: 4Gi\n{KILLED}", 4096),
+        (f"  deploy:\n    resources:\n      limits:\n        memory: 512M\n{KILLED}", 512),
+        (f"limits:\n  cpus: '0.5'\n  memory: 512m\n{KILLED}", 512),
+        (f"limits:\n  memory: 512M\n{KILLED}", 512e6 / MIB),
+        ("deploy:\n" + "note\n" * 20 + f"limits:\n  memory: 512M\n{KILLED}", 512e6 / MIB),
         (f"limits: {{cpu: 1, memory: 256Mi}}\n{KILLED}", 256),
         (f"    mem_limit: 384m\n{KILLED}", 384),
         (f"mem_limit: 384m\nmem_limit: 512m\n{KILLED}", None),
@@ -155,7 +159,7 @@ KILLED = "container api was OOMKilled with exit code 137\n"
     ],
 )
 def test_a_limit_in_the_configuration_is_that_of_the_container(
-    text: str, limit_mib: int | None
+    text: str, limit_mib: float | None
 ) -> None:
     states = read_text(text).container_states
     expected = None if limit_mib is None else limit_mib * MIB
