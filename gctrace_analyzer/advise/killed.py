@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from gctrace_analyzer.analysis.postmortem.death import REFUSED
+from gctrace_analyzer.analysis.postmortem.death import EVICTOR, REFUSED
 from gctrace_analyzer.analysis.postmortem.explanation import DOUBTS
 from gctrace_analyzer.analysis.postmortem.pairing import gap_s
 from gctrace_analyzer.units import IN_GIB_FROM_MIB, duration_text, size_text
@@ -161,7 +161,9 @@ def _with_size(deaths: Sequence[PostMortem]) -> str:
     sizes = [
         death.resident_mib
         for death in deaths
-        if death.resident_mib is not None and death.not_before_at is None
+        if death.resident_mib is not None
+        and death.not_before_at is None
+        and death.killer != EVICTOR
     ]
     if not sizes:
         return ""

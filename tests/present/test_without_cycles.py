@@ -412,6 +412,10 @@ def test_kubectl_top_stands_next_to_the_limit_of_the_same_container() -> None:
     described = DESCRIBED.format(state="Running").replace("simmemleak", "api")
     said = " ".join(str(read_text(f"{TOP}\nName: api-1\n{described}").summary()).split())
     assert "The container api used 498 MiB of its 50.0 MiB" in said
+    killed = "Terminated\n      Reason: OOMKilled\n      Exit Code: 137"
+    described = DESCRIBED.format(state=killed).replace("simmemleak", "api")
+    said = " ".join(str(read_text(f"{TOP}\nName: api-1\n{described}").summary()).split())
+    assert "When inspected, it used 498 MiB (996 % of the limit)." in said
 
 
 def test_what_a_dyno_uses_has_its_swap() -> None:

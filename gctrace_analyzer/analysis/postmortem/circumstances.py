@@ -194,7 +194,12 @@ def _at_limit(facts: Evidence, limit_mib: float) -> str:
         if death.is_limit_stated:
             limit += _and_swap(death)
             said = f"If the limit in the input, {limit}, is that of its cgroup, it reached it"
-        return f"{said}.{hits}{_swap_and_restarts(facts)}"
+        looked = ""
+        if death.memory_now_bytes is not None:
+            now = death.memory_now_bytes / MIB
+            share = f"{100 * now / limit_mib:.3g} % of the limit"
+            looked = f" When inspected, it used {size_text(now)} ({share})."
+        return f"{said}.{hits}{_swap_and_restarts(facts)}{looked}"
     return (
         f"At the last scrape before the kill, {resident:,.0f} MiB were resident, "
         f"{100 * resident / limit_mib:.0f} % of {facts.limit.limit_is} ({size_text(limit_mib)})."
@@ -207,8 +212,8 @@ def _eviction(facts: Evidence) -> str:
     if used is None or request is None:
         return "Pods that use more than they request are evicted first."
     return (
-        f"It used {used:,.0f} MiB and requests {request / MIB:,.0f} MiB; pods that use more than "
-        "they request are evicted first."
+        f"The container used {used:,.0f} MiB and requests {request / MIB:,.0f} MiB; pods that use "
+        "more than they request are evicted first."
     )
 
 

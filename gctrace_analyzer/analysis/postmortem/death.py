@@ -135,6 +135,7 @@ class Death:
     killed_with: tuple[str, ...] = ()
     restart_count: int | None = None
     restarts_in_s: float | None = None
+    memory_now_bytes: int | None = None
     memory_request_bytes: int | None = None
     total_vm_bytes: int | None = None
     anon_rss_bytes: int | None = None
@@ -305,6 +306,8 @@ class Death:
         """What ended; for a container or unit, perhaps only a process in it."""
         if self.is_child:
             return "A child of the program"
+        if self.killer == EVICTOR:
+            return "The pod of the container" if self.victim == self.container else "The pod"
         if self.is_unit and not self.proven:
             # systemd reports the end of the unit's main process.
             return "The main process of the unit"

@@ -206,7 +206,8 @@ def _states(table: pl.DataFrame, kills: list[Death]) -> Iterator[Death]:
             # The state describes the last kill.
             at = ("logged_at",) if len(known) == 1 else ()
             names = ("name", "limit_bytes", "used_bytes", "failcnt", "restart_count", *at)
-            names = (*names, "started_at", "is_restarted", "restarts_in_s", "swap_limit_bytes")
+            names = (*names, "started_at", "is_restarted", "restarts_in_s", "memory_now_bytes")
+            names = (*names, "swap_limit_bytes")
             kills[number] = kills[number].completed(report, names)
         before = ends.setdefault(identifier, [])
         if known or (identifier and any(_is_same_end(row, other) for other in before)):

@@ -56,7 +56,7 @@ _OF_PROCESSES = ("kernel", *THRESHOLD_KILLERS)
 _FACTS = (
     "logged_at", "printed_at", "started_at", "monotonic_s", "host", "unit", "name", "container",
     "container_id", "pod", "limit_bytes", "scope", "restart_count",
-    "restarts_in_s",
+    "restarts_in_s", "memory_now_bytes",
 )  # fmt: skip
 
 

@@ -95,7 +95,7 @@ def the_eviction(run: Run) -> None:
     (death,) = run.post_mortems()
     assert (death.kind, death.victim, death.resident_mib) == ("Eviction", "api", 1800)
     assert death.cause == "by the kubelet because its node ran low on memory"
-    assert "It used 1,800 MiB and requests 512 MiB" in death.reading[0]
+    assert "The container used 1,800 MiB and requests 512 MiB" in death.reading[0]
 
 
 @pytest.mark.parametrize("message", MESSAGES)
@@ -157,7 +157,9 @@ def test_several_evictions_of_a_program_are_counted_behind_the_verb() -> None:
 def test_a_container_without_a_request_is_evicted_first() -> None:
     text = f"{LOW}{USING}request is 0, has larger consumption of memory. "
     (death,) = read_text(EVENTS.format(text)).post_mortems()
-    assert death.reading[0].startswith("It used 1,800 MiB and requests 0 MiB; pods that use")
+    assert death.reading[0].startswith(
+        "The container used 1,800 MiB and requests 0 MiB; pods that use"
+    )
 
 
 @pytest.mark.parametrize("low", [LOW, LOW.strip()])
