@@ -252,10 +252,10 @@ def times_the_least(predictor: Predictor, least: float, largest: float) -> str:
     live = f"{largest:,.0f} MiB" if largest >= 1 else "under 1 MiB"
     regime = predictor.regime
     is_rough = regime is not None and regime.memory_limit_source == "inferred"
+    other = "" if is_rough else f"{least - DEFAULT.safe_limit_times * largest:,.0f} MiB of "
     return (
         f"{DEFAULT.roomy_limit_times:g} × {least:,.0f} MiB: {DEFAULT.safe_limit_times:g} × the "
-        f"largest live heap without bursts, {live}, + {'about ' if is_rough else ''}"
-        f"{least - DEFAULT.safe_limit_times * largest:,.0f} MiB of other memory"
+        f"largest live heap without bursts, {live}, + {other}other memory"
     )
 
 

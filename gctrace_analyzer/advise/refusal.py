@@ -57,7 +57,7 @@ def why_no_load(cycles: pl.DataFrame, steady: pl.DataFrame) -> str:
 
 
 NOT_DESCRIBED = ", so it does not describe this program"
-OF_BLOCKS = "so large that they, and not GOGC, start the cycles"
+OF_BLOCKS = "too large for predictions"
 
 
 def in_blocks(steady: pl.DataFrame) -> str | None:
@@ -71,8 +71,8 @@ def in_blocks(steady: pl.DataFrame) -> str | None:
     if len(steady) < DEFAULT.min_cycles or high - low > 1 or over.sum() < 0.9 * len(over):
         return None
     return (
-        f"every cycle starts at {high:,.0f} MiB, not before the goal: single allocations are "
-        f"{OF_BLOCKS}"
+        f"after the start-up, cycles start at {high:,.0f} MiB, not before the goal: single "
+        f"allocations are {OF_BLOCKS}"
     )
 
 

@@ -290,7 +290,7 @@ def _contradiction(within: Within) -> tuple[list[pl.Expr], pl.Expr, pl.Expr]:
 
 
 def on_real_cpus(corrected: pl.DataFrame, cpu_limit: float | None = None) -> pl.DataFrame:
-    """Returns the cycles with `cpus`, and with CPU times limited to the real CPUs.
+    """Returns the cycles with `cpus`, CPU times limited to them, and the rest `waiting_cpu_ms`.
 
     `cpus` is GOMAXPROCS, or fewer if a pause stops fewer processors (because there are fewer CPUs)
     or if a limit is known. The runtime counts the CPU time of marking by the clock: workers that
@@ -303,7 +303,7 @@ def on_real_cpus(corrected: pl.DataFrame, cpu_limit: float | None = None) -> pl.
         cpu_limit: the CPUs that the program may use, if known.
     """
     there = pl.min_horizontal(pl.col("stopped_procs").cast(pl.Float64), pl.col("procs"))
-    frame = corrected.with_columns(cpus=there)
+    frame = corrected.with_columns(cpus=there, waiting_cpu_ms=pl.lit(0.0))
     mark_ms, are_fewer = pl.col("concurrent_mark_ms"), frame["cpus"] < frame["procs"]
     there_is = pl.col("cpus") * mark_ms
     if cpu_limit is not None:
@@ -316,7 +316,12 @@ def on_real_cpus(corrected: pl.DataFrame, cpu_limit: float | None = None) -> pl.
     real = rows.select(_real_cpu_times(limited=cpu_limit is not None))
     # A column, because three others are multiplied by it.
     share = real.drop_in_place("real_share")
-    real = real.hstack([frame[name] * share for name in _OF_WORKERS])
+    waiting = (frame["assist_cpu_ms"] + frame["background_cpu_ms"]) * (1 - share)
+    # Pauses count for GOMAXPROCS (accumulateGCPauseTime).
+    pauses = real[f"{PAUSES[0]}_cpu_ms"] + real[f"{PAUSES[1]}_cpu_ms"]
+    pauses *= frame[COUNTED[2]] * (frame["procs"] / frame["cpus"] - 1)
+    real = real.hstack([*(frame[name] * share for name in _OF_WORKERS)])
+    real = real.with_columns(waiting_cpu_ms=(waiting + pauses).fill_null(0))
     return frame.with_columns(*real, cpus=pl.min_horizontal("cpus", cpu_limit))
 
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
+from gctrace_analyzer.analysis.spans import select
 from gctrace_analyzer.ingest.rows import of_each_process
 from gctrace_analyzer.units import duration_text
 
@@ -52,6 +53,26 @@ def bounded(figures: Mapping[str, Any], spans: pl.DataFrame) -> dict[str, Any]:
         for name in (*_OF_CPU, *_WITH_IDLE)
     }
     return {**bounds, **scaled}
+
+
+def about_range(spans: pl.DataFrame, *, by_print: bool) -> str:
+    """Returns why GC CPU is a range: the largest cause."""
+    names = ("gc_num", "waiting_cpu_ms", "gc_cpu_low_s", "gc_cpu_high_s")
+    numbers, waiting_ms, low, high = select(spans, *names).get_columns()
+    by_waiting = float(waiting_ms.sum()) / 1000
+    by_pauses = float((high - low).sum()) - by_waiting
+    is_late = len(spans) > 1 and not (numbers == 1).any()
+    causes = {
+        "the runtime also counts threads that wait for a CPU": by_waiting,
+        "Go 1.23 and later count only a part of the time to stop the world": by_pauses,
+        "the log begins and ends with a cycle, so it holds one more cycle than intervals": (
+            (high[0] or 0.0) if is_late else 0.0
+        ),
+    }
+    why = max(causes, key=lambda cause: causes[cause])
+    if by_print:
+        why = "its lines add up to another share than the whole percentages that they print"
+    return f"GC CPU is a range: {why}."
 
 
 _SINCE_START = ("start_s", "gc_num", "gc_cpu_since_start_pct")

@@ -139,7 +139,8 @@ def _of_row() -> tuple[dict[str, pl.Expr], dict[str, pl.Expr]]:
         "forced_cycles": pl.col("forced").cast(pl.Int64),
         "gc_cpu_s": gc_cpu_ms(pl.col("counted_pauses")) / 1000,
         "gc_cpu_low_s": gc_cpu_ms(pl.col("counted_pauses_low")) / 1000,
-        "gc_cpu_high_s": gc_cpu_ms(pl.col("counted_pauses_high")) / 1000,
+        "gc_cpu_high_s": (gc_cpu_ms(pl.col("counted_pauses_high")) + pl.col("waiting_cpu_ms"))
+        / 1000,
         "idle_cpu_s": pl.col("idle_cpu_ms").fill_null(0) / 1000,
         "assist_cpu_s": pl.col("assist_cpu_ms") / 1000,
         "counted_s": elapsed,

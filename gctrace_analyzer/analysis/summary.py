@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from gctrace_analyzer.analysis import spans as spans_of
 from gctrace_analyzer.analysis.durations import correct_durations, on_real_cpus
 from gctrace_analyzer.analysis.pauses import FOR_P99, PHASES, single_pauses
-from gctrace_analyzer.analysis.printed_shares import bounded
+from gctrace_analyzer.analysis.printed_shares import about_range, bounded
 from gctrace_analyzer.analysis.thresholds import DEFAULT, Thresholds
 from gctrace_analyzer.analysis.totals import FEW_S, Totals
 from gctrace_analyzer.analysis.trend import MIN_POINTS, slope
@@ -17,7 +17,7 @@ from gctrace_analyzer.ingest.gctrace.columns import CPU_TIMES, stopping
 from gctrace_analyzer.ingest.gctrace.grammar import shapes_before
 from gctrace_analyzer.ingest.rows import by_process, column_of, distinct, is_one_process, since
 from gctrace_analyzer.ingest.sniff import OF_TOOLCHAIN
-from gctrace_analyzer.units import duration_text
+from gctrace_analyzer.units import between_text, duration_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -90,14 +90,11 @@ class Summary(Plain):
 
     @property
     def gc_cpu_range(self) -> tuple[float, float] | None:
-        """The range of GC CPU, if its ends are far apart; else None.
-
-        A late log begins and ends with a cycle, so it has one more than there are intervals; and
-        the runtime may count only a part of the time to stop the world.
-        """
+        """The range of GC CPU, if its ends are far apart; else None."""
         low, value, high = self.gc_cpu_share_low, self.gc_cpu_share, self.gc_cpu_share_high
         if low is None or high is None or not value:
             return None
+        high = max(min(high, 1.0), value)
         return (low, high) if max(value - low, high - value) > _WIDE * value else None
 
     @property
@@ -124,10 +121,13 @@ class Summary(Plain):
         return self.span_s is not None and self.span_s < DEFAULT.min_span_s
 
     @property
-    def gc_cpu_total_s(self) -> float | None:
-        """CPU time of GC in seconds; None if unknown."""
-        cores, span_s = self.gc_cpu_cores, self.span_s
-        return None if cores is None or span_s is None else cores * span_s
+    def gc_cpu_total(self) -> str:
+        """CPU time of GC, or its range; empty if unknown."""
+        if self.gc_cpu_cores is None or self.span_s is None:
+            return ""
+        total_s, own = self.gc_cpu_cores * self.span_s, self.gc_cpu_share or 1.0
+        ends = self.gc_cpu_range or (own, own)
+        return between_text(*(duration_text(total_s * end / own) for end in ends))
 
     @property
     def gc_cpu_most_cores(self) -> float | None:
@@ -216,21 +216,9 @@ def summarize(
         figures["assist_share_of_cpu"] = of_gc * share
     summary = Summary(**figures, warnings=())
     if summary.gc_cpu_range is not None:
-        warnings.append(_about_range(cycles, by_print=share != added_up))
+        warnings.append(about_range(spans, by_print=share != added_up))
     said = sorted((*warnings, *notes), key=lambda text: not text.startswith(OF_TOOLCHAIN))
     return replace(summary, warnings=tuple(said))
-
-
-def _about_range(cycles: pl.DataFrame, *, by_print: bool) -> str:
-    """Returns why GC CPU is a range."""
-    why = (
-        "its lines add up to another share than the whole percentages that they print"
-        if by_print
-        else "Go 1.23 and later count only a part of the time to stop the world"
-        if (cycles["gc_num"] == 1).any()
-        else "the log begins and ends with a cycle, so it holds one more cycle than intervals"
-    )
-    return f"GC CPU is a range: {why}."
 
 
 _LEAST_KNOWN = 0.1

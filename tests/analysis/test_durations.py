@@ -32,6 +32,7 @@ def of(values: dict[str, list[Any]]) -> pl.DataFrame:
             "procs": [4] * count,
             "format": ["gc18"] * count,
             "forced": [False] * count,
+            "counted_pauses_high": [1.0] * count,
             **{f"{name}{kind}_ms": zero for name in durations.PAUSES for kind in ("", "_cpu")},
             "concurrent_mark_ms": zero,
             **{f"{name}_cpu_ms": zero for name in ("assist", "background", "idle")},
@@ -186,7 +187,7 @@ def test_with_a_cpu_per_processor_nothing_is_scaled() -> None:
     frame = of({"concurrent_mark_ms": [10.0], "background_cpu_ms": [90.0]}).with_columns(
         stopped_procs=pl.lit(4)
     )
-    assert on_real_cpus(frame).drop("cpus").equals(frame)
+    assert on_real_cpus(frame).drop("cpus", "waiting_cpu_ms").equals(frame)
     assert on_real_cpus(frame, 8.0)["cpus"].to_list() == [4.0]
 
 
@@ -216,6 +217,21 @@ def test_a_cpu_limit_is_a_quota_per_period_which_short_marking_may_use_at_once()
     real = on_real_cpus(frame, 2.0)
     assert real["cpus"].to_list() == [2.0, 2.0]
     assert real["background_cpu_ms"].to_list() == pytest.approx([40.0, 4400.0])
+
+
+def test_gc_cpu_on_few_cpus_is_a_range_up_to_what_the_runtime_counts() -> None:
+    """Marking for 100 ms on two CPUs takes at most 200 ms; the line has 240 ms, on 4 threads."""
+    line = (
+        "gc {} @{:.3f}s 9%: 1.0+100+0.01 ms clock, 2.0+40/200/0+0.02 ms cpu, "
+        "8->9->4 MB, 10 MB goal, 0 MB stacks, 0 MB globals, 4 P\n"
+    )
+    text = "".join(line.format(n, 0.65 * n) for n in range(1, 30))
+    summary = read_text(text).summary()
+    assert summary.cpus == 2
+    low, high = summary.gc_cpu_range or (0.0, 0.0)
+    assert low == pytest.approx(200 / 1300, rel=0.02)
+    assert high == pytest.approx(244 / 1300, rel=0.02)
+    assert any("threads that wait for a CPU" in text for text in summary.warnings)
 
 
 def test_a_pause_takes_no_more_cpu_time_than_there_is() -> None:

@@ -106,6 +106,7 @@ def hand_made(**columns: list[float | None]) -> pl.DataFrame:
             "stacks_mib": [0, 0],
             "globals_mib": [0, 0],
             **{name: [1.0, 1.0] for name in COUNTED},
+            "waiting_cpu_ms": [0.0, 0.0],
             **columns,
         }
     )

@@ -139,10 +139,11 @@ def gomaxprocs_over_cpus(facts: ProcessFacts) -> Iterator[Evidence]:
         longest_ms = facts.summary.stw_max_ms
         is_short = longest_ms is not None and longest_ms <= t.stw_warn_ms
         is_little = (facts.summary.gc_cpu_share or 1.0) < t.gc_cpu_little
+        more = " with Go 1.10 or later" * facts.may_be_before(1, 10)
         yield Evidence(
             "info" if is_little and is_short else "warn",
             f"GOMAXPROCS is {procs:.0f}, but the runtime counts the CPU time of pauses for only "
-            f"{cpus_text(cpus)}: the process sees no more. All shares in this report are of "
+            f"{cpus_text(cpus)}:{more} the process sees no more. All shares in this report are of "
             f"{cpus_text(cpus)}.",
             {"stopped_share": cpus / procs, "procs": procs, "cpus": cpus},
             advice=f"Set GOMAXPROCS={cpus}, or less if a CPU quota allows less (cpu.max).",

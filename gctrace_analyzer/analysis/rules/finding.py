@@ -44,9 +44,7 @@ SEVERITIES: tuple[Severity, ...] = get_args(Severity)
 ALLOCATE_LESS = "allocate less (`go tool pprof -sample_index=alloc_space` shows where)"
 """Advice that helps under any setting."""
 
-CHECK_CPUS = (
-    "Check for a CPU quota, other programs on the same CPUs, and fewer CPUs than GOMAXPROCS"
-)
+CHECK_CPUS = "Check for a CPU quota and other programs on the same CPUs"
 """Advice about delays in stopping the world."""
 
 MOST_EXAMPLES = 3

@@ -14,6 +14,7 @@ from gctrace_analyzer.analysis.rules.finding import (
     example_lines,
     maximum,
     minimum,
+    total,
 )
 from gctrace_analyzer.analysis.rules.limit import cost_of_thrashing
 from gctrace_analyzer.analysis.rules.registry import rule
@@ -32,7 +33,6 @@ _GOROUTINES = (
     "compare two goroutine profiles (`/debug/pprof/goroutine`), and then two heap profiles "
     "(`go tool pprof -base`)."
 )
-_SETTLED = "Watch whether it goes on growing; this looks like a cache that has filled up."
 
 
 @rule(
@@ -68,7 +68,8 @@ def live_heap_growth(facts: ProcessFacts) -> Iterator[Evidence]:
     if growth.fall:
         advice = f"If it grows again, {compare}"
     elif not growth.is_steady and not facts.grew_into_limit:
-        text, advice = f"{grown}, and hardly in the last third of that time", _SETTLED
+        text = f"{grown}, but more slowly in the last third of that time"
+        advice = "Watch whether it goes on growing."
     elif growth.is_lasting:
         text += (
             f", at {growth.mib_per_h:,.0f} MiB/h (95 % CI {growth.low:,.0f} to "
@@ -157,7 +158,8 @@ _SPIKE_POINTS = 2000
     "{t.spike_times:g} times the median of the surrounding cycles (half of the log), and over "
     "{t.growth_min_mib:g} MiB above that median. Neither the first nor the "
     "last cycle is one of them; the last live heap is under "
-    "{t.spike_back_times:g} times the median of the whole log, and the live heap has not moved "
+    "{t.spike_back_times:g} times the median of the whole log, they take under "
+    "{t.step_least_time:.0%} of the time, and the live heap has not moved "
     "to another level (GC022). Needs at least {t.short_log_cycles} cycles.",
     advice="Find out what was in memory at that time. If it must be there, set a memory limit: it "
     "caps the heap goal that follows.",
@@ -182,8 +184,9 @@ def live_heap_spike(facts: ProcessFacts) -> Iterator[Evidence]:
     high = (live > t.spike_times * around) & (live - around > t.growth_min_mib)
     spikes = where(timed, high)
     is_back = live[-1] < t.spike_back_times * median(live) and not high[-1]
-    # A level at the beginning of the log is not a short rise.
-    if len(spikes) and is_back and not high[0]:
+    steps_s = timed["start_s"].diff()
+    is_level = total(steps_s.filter(high)) >= t.step_least_time * total(steps_s)
+    if len(spikes) and is_back and not high[0] and not is_level:
         yield Evidence(
             "info",
             f"In {cycles_text(len(spikes))} the live heap was over {t.spike_times:g} times the "

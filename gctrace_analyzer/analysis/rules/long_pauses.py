@@ -13,7 +13,6 @@ from gctrace_analyzer.analysis.rules.finding import (
     Severity,
     example_lines,
     maximum,
-    minimum,
     percent,
 )
 from gctrace_analyzer.analysis.rules.registry import rule
@@ -101,8 +100,7 @@ _ONE_ALLOCATION = (
 def long_mark_termination(facts: ProcessFacts) -> Iterator[Evidence]:
     """Checks the pauses after marking, and those that are whole collections."""
     column, cycles = "stw_mark_term_ms", facts.cycles
-    advice = _OF_STACKS if _are_alike(cycles[column]) else None
-    advice = advice if facts.may_be_before(*_NEWER) else f"{CHECK_CPUS}."
+    advice = None if facts.may_be_before(*_NEWER) else f"{CHECK_CPUS}."
     if (facts.go_versions[1] or _NEWER) < _NEWER:
         advice = _UPGRADE
     timed = cycles["stw_sweep_term_ms"].count() > 0
@@ -116,28 +114,12 @@ def long_mark_termination(facts: ProcessFacts) -> Iterator[Evidence]:
     yield from sorted(pauses, key=lambda own: -own.figures["max_ms"])[:1]
 
 
-_OF_STACKS = (
-    "All of these pauses are alike, so they are work, not waiting: Go 1.7 and earlier scan the "
-    f"stacks of all goroutines again. Upgrade; with a later Go, {CHECK_CPUS[:1].lower()}"
-    f"{CHECK_CPUS[1:]}."
-)
-
-
-def _are_alike(pauses: pl.Series) -> bool:
-    """Returns whether several pauses have about the same length; on a busy host they vary."""
-    values = not_null(pauses)
-    return len(values) >= _SEVERAL and minimum(values) > maximum(values) / 2
-
-
 _NEWER = (1, 8)
 """The first Go release whose pause after marking does not scan stacks again."""
 
 _UPGRADE = (
     "Upgrade Go: up to 1.7, the world stops for work that later releases do concurrently."
 )
-
-_SEVERAL = 5
-"""Number of pauses that is enough to compare their lengths."""
 
 _FORCE_LESS = (
     "Call `runtime.GC` less often, or upgrade: Go 1.9 and later mark while the program runs, also "

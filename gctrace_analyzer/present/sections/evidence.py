@@ -145,12 +145,10 @@ def self_check(report: Report) -> str | None:
         repaired += " (torn apart by other output, or changed on the way)"
     if check is not None:
         points = (
-            f"differs by up to {abs(check):.1f} points from"
-            if abs(check) >= 1
-            else "agrees with"
+            f"differ by up to {abs(check):.1f} points from" if abs(check) >= 1 else "add up to"
         )
         # From Go 1.18 on, with or without pauses (`log_check_points`).
-        agrees = f"The GC CPU of all cycles {points} the percentage that the runtime prints; "
+        agrees = f"The CPU times of the lines {points} the percentage that they print; "
     lines = sum(source.lines for source in report.analysis.log.sources)
     read = f"{count(lines, 'line')} read, " if lines else ""
     return (

@@ -119,7 +119,9 @@ def test_gc_cpu_that_is_mostly_pauses_leads_to_what_stops_the_program() -> None:
         "The pause after marking takes up to 34 ms: pauses take 27 % of the time. "
         "GC takes 30 % of the CPU (1.8 of 6 CPUs)."
     )
-    assert verdict.action.startswith("Check for a CPU quota, other programs on the same CPUs")
+    assert verdict.action.startswith(
+        "Check for a CPU quota and other programs on the same CPUs"
+    )
     (costly,) = run.findings().filter(id="GC001").to_dicts()
     assert costly["because_of"] == "GC010"
     (frequent,) = run.findings().filter(id="GC003").to_dicts()

@@ -100,7 +100,7 @@ def test_a_heap_that_has_stopped_growing_is_not_called_a_leak() -> None:
     assert not facts.growth.is_steady
     (finding,) = matches(live_heap.live_heap_growth, facts)
     assert finding.severity == "info"
-    assert "hardly in the last third" in finding.evidence
+    assert "more slowly in the last third" in finding.evidence
 
 
 @pytest.mark.parametrize("name", ["memory_limit_mib", "container_limit_mib"])

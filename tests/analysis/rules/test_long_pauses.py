@@ -79,19 +79,6 @@ def test_the_advice_does_not_mention_releases_that_the_log_excludes() -> None:
         assert "Go" in matches(rule, older)[0].advice.replace("GOMAXPROCS", "")
 
 
-def test_pauses_that_are_alike_are_work_and_not_waiting() -> None:
-    alike = [f"{50 + n % 9}" for n in range(8)]
-    for pauses, is_alike in ((alike, True), ([*alike[:-1], "12"], False), (alike[:4], False)):
-        lines = log_of(len(pauses)).splitlines()
-        text = "\n".join(
-            line.replace("+5+0.02 ms clock", f"+5+{ms} ms clock")
-            for line, ms in zip(lines, pauses, strict=True)
-        )
-        facts = replace(facts_of(f"{text}\n"), go_versions=((1, 6), (1, 17)))
-        (found,) = matches(long_pauses.long_mark_termination, facts)
-        assert ("scan the stacks" in (found.advice or "")) == is_alike
-
-
 def test_a_single_outlier_is_a_note() -> None:
     (finding,) = matches(long_pauses.pause_outliers, facts_of(with_pauses(60, c30="7.0")))
     assert finding.severity == "info"

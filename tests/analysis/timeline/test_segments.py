@@ -177,6 +177,7 @@ def enriched(kinds: list[tuple[float, int, float]]) -> pl.DataFrame:
             "idle_cpu_ms": [0.0] * count,
             "assist_cpu_ms": [5.0] * count,
             **{name: [1.0] * count for name in COUNTED},
+            "waiting_cpu_ms": [0.0] * count,
         }
     )
     return of_cycles(cycles).with_columns(
