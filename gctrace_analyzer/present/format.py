@@ -67,7 +67,11 @@ def gc_cpu(s: Summary) -> str:
     """Formats the share of the CPU that GC took, or the range of it."""
     if s.gc_cpu_range is None:
         return share(s.gc_cpu_share)
-    return between_text(*map(share, s.gc_cpu_range))
+    return between_text(*map(percent, s.gc_cpu_range))
+
+
+_AS_ONE = 1.05
+"""Ratio of the ends of a range. Below it, one value is shown."""
 
 
 def assists(s: Summary) -> tuple[str, str]:
@@ -84,9 +88,11 @@ def assists(s: Summary) -> tuple[str, str]:
     stopping = (s.stw_share or 0.0) / 2 if low < gc_cpu < high else 0.0
     least, most = max(gc_cpu - stopping, low), min(gc_cpu + stopping, high)
     ends = [min(of_gc * gc_cpu / end, 1.0) if end else 1.0 for end in (most, least)]
-    of_gc_text = between_text(*map(share if ends[0] == ends[1] else percent, ends))
+    is_one = ends[1] < _AS_ONE * ends[0]
+    of_gc_text = share(of_gc) if is_one else between_text(*map(percent, ends))
     times = [end / own if own else 1.0 for end, own in ((low, least), (high, most))]
-    return of_gc_text, between_text(*(share((of_all or 0.0) * ratio) for ratio in times))
+    form = share if times[0] == times[1] else percent
+    return of_gc_text, between_text(*(form((of_all or 0.0) * ratio) for ratio in times))
 
 
 def gc_cpu_with_idle(s: Summary) -> str:
