@@ -47,12 +47,12 @@ def to_set(row: Row, predictor: Predictor) -> str:
 
 def with_effects(first: Row, advice: Advice) -> str:
     """Returns a setting with its effects, as `GOGC=200 (GC CPU 4 % instead of 19 %, …)`."""
-    if first["refused"]:
-        return f"{to_set(first, advice.baseline)} ({first['why']})"
     present = present_row(advice)
     room = ""
     larger = (first["heap_peak_mib"] or 0.0) > (present["heap_peak_mib"] or 0.0)
-    if larger and not advice.baseline.settings.value("container_limit_mib"):
+    if (larger or first["refused"]) and not advice.baseline.settings.value(
+        "container_limit_mib"
+    ):
         room = " if the container has room for it"
     effects = [*_effects(first, present, advice.measured_gc_cpu_share)]
     # If all is the same, the setting is for another load, which the reason names.

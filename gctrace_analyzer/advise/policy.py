@@ -22,6 +22,7 @@ from gctrace_analyzer.advise.candidates import (
     candidates,
     has_valid_limit,
     safe_limit,
+    times_the_least,
     why_limit,
     why_no_limit,
 )
@@ -143,20 +144,20 @@ def recommend(
 
 
 def _unpredicted(predictor: Predictor, refused: str) -> list[Row]:
-    """Returns the memory limit for the container, if the largest live heap is far below it."""
-    limit, least, now = safe_limit(predictor), predictor.least_limit_mib, predictor.now
-    if limit is None or least is None or limit < (roomy := roomy_limit(least)):
+    """Returns the limit for the container, or without one the lowest that ends a lack of room."""
+    least, now, limit = predictor.least_limit_mib, predictor.now, safe_limit(predictor)
+    if least is None or predictor.endless or predictor.may_lack_memory:
         return []
-    may_stay = has_valid_limit(predictor) and (now.limit or 0.0) >= roomy
-    if may_stay or predictor.endless or predictor.may_lack_memory:
+    roomy, largest = roomy_limit(least), math.floor(predictor.live_max_mib or 0.0)
+    if predictor.room_mib is not None:
+        why = f"{why_limit(predictor)}; the live heap takes at most {largest:,} MiB"
+    elif predictor.has_limit and (predictor.lacks_room or predictor.whole is not None):
+        limit, why = roomy, times_the_least(predictor, least, largest)
+    stays = has_valid_limit(predictor) and (now.limit or 0.0) >= roomy
+    if limit is None or limit < roomy or stays:
         return []
-    why = (
-        f"{why_limit(predictor)}; the live heap takes at most {predictor.live_max_mib:,.0f} MiB"
-    )
-    roomy_row = blank(
-        replace(now, limit=limit), why=why, refused=refused, now=False, confidence="medium"
-    )
-    return [roomy_row]
+    setting = replace(now, limit=limit)
+    return [blank(setting, why=why, refused=refused, now=False, confidence="medium")]
 
 
 def _best(
@@ -189,7 +190,7 @@ def _best(
     guard = _guard(scored, present, predictor)
     if guard is not None:
         guard["why"] = (
-            "costs nothing at this load, and makes GC run earlier if the heap comes near the "
+            "a guard that changes nothing now: GC runs earlier if the heap comes near the "
             "container's limit"
         )
         if predictor.now.limit:

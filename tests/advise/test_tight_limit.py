@@ -9,6 +9,7 @@ import pytest
 import gctrace_analyzer as gca
 from gctrace_analyzer.advise.prediction.model import Setting
 from gctrace_analyzer.analysis.thresholds import DEFAULT
+from gctrace_analyzer.cli import main
 from tests.conftest import SAMPLES
 from tests.helpers.corpus import log_of
 from tests.helpers.logs import logfile
@@ -33,7 +34,7 @@ def test_no_limit_that_is_advised_is_itself_too_tight(mib: int, number: int) -> 
     assert (changes["memory_limit_mib"].drop_nulls() >= 140).all()
     assert report.verdict is not None
     if report.verdict.finding == "GC016":
-        assert f"at least {limit:,.0f} MiB" in report.verdict.action
+        assert f"GOMEMLIMIT={limit:.0f}MiB" in report.verdict.action
 
 
 @pytest.mark.parametrize("number", [1, 2, 3])
@@ -64,3 +65,15 @@ def test_a_larger_container_has_no_less_advice_than_a_smaller_one(
         assert best["memory_peak_mib"] <= container
         assert best["confidence"] != "high"
         assert "MiB above its goal" in best["warnings"]
+
+
+def test_a_program_that_thrashes_throughout_has_one_limit_in_all_outputs(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    log = str(SAMPLES / "thrash-go1.19.log")
+    report = gca.read(log).report()
+    limit = report.advice.higher_limit_mib
+    assert main(["recommend", log, "--format", "env"]) == 0
+    assert capsys.readouterr().out == f"GOMEMLIMIT={limit:.0f}MiB\n"
+    assert report.verdict is not None
+    assert f"GOMEMLIMIT={limit:.0f}MiB if the container has room" in report.verdict.action

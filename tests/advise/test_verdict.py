@@ -118,7 +118,7 @@ def test_large_blocks_allow_no_prediction_and_ask_for_no_longer_log() -> None:
 
 def test_a_limit_known_as_an_interval_gives_one_limit_and_roughly_the_rest() -> None:
     found = of(log_of(60, every=0.2, live=100, start=105, end=108, goal=110, mark=9))
-    assert re.search(r"at least \d+ MiB, .*1.5 × \d+ MiB: .* \+ other memory", found.action)
+    assert re.search(r"GOMEMLIMIT=\d+MiB .*1.5 × \d+ MiB: .* \+ other memory", found.action)
 
 
 def test_stacks_lead_only_if_gc_costs_something() -> None:

@@ -179,7 +179,7 @@ def test_predictions_print_as_tables_and_work_as_frames() -> None:
 def test_a_prediction_that_is_refused_prints_why() -> None:
     run = gca.read("samples/thrash-go1.19.log")
     assert "Only the peak is predicted: the program was thrashing" in str(run.whatif(gogc=200))
-    assert "No recommendation: the program was thrashing" in str(run.recommend())
+    assert "Only GOMEMLIMIT is recommended: the program was thrashing" in str(run.recommend())
 
 
 def test_the_present_setting_is_shown_beside_what_is_tried() -> None:

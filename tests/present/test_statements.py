@@ -879,7 +879,7 @@ def test_a_report_says_once_what_a_program_needs_that_thrashes() -> None:
     brief = plain(document(gca.read(SAMPLES / "thrash-go1.19.log").report()), everything=False)
     said = " ".join(brief.split())
     assert said.count("It needs a GOMEMLIMIT of") == 0
-    assert said.count("Raise GOMEMLIMIT to at least") == 1
+    assert said.count("Set GOMEMLIMIT=249MiB") == 1
     assert "No setting can be predicted" not in said
 
 

@@ -101,7 +101,7 @@ def test_a_container_with_room_gets_a_limit_that_costs_nothing() -> None:
     first = run.recommend().row(0, named=True)
     assert (first["gogc"], first["memory_limit_mib"]) == (100, 921)
     assert first["fits"]
-    assert first["why"].startswith("costs nothing at this load")
+    assert first["why"].startswith("a guard that changes nothing now")
 
 
 def test_a_container_that_is_too_small_gets_a_limit_that_fits() -> None:

@@ -244,7 +244,7 @@ def test_thrashing_in_passing_is_an_effect_of_a_tight_limit(
     assert found is not None
     tight = "GOMEMLIMIT leaves the live heap room for only 8 % more"
     assert found.sentence.startswith(tight) == (root == "limit-tight")
-    raised = r"Raise GOMEMLIMIT to at least 1\d\d MiB"
+    raised = r"Set GOMEMLIMIT=1\d\dMiB"
     assert re.match(raised, found.action)
     # At 1.5 times the least limit, the effective GOGC is about where a limit ceases to be tight.
     assert "(1.5 × 125 MiB: 1.25 × the largest live heap" in found.action

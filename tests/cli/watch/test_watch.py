@@ -423,7 +423,7 @@ def test_the_dashboard_fits(width: int, golden: Callable[[str, str], None]) -> N
     drawn = drawn_dashboard("thrash-go1.19.log", width)
     text = " ".join(" ".join(drawn).split())
     assert "Found GOMEMLIMIT is too low for the live heap: GC takes 56 % of the CPU." in text
-    assert "▸ Raise GOMEMLIMIT to at least" in text
+    assert "▸ Set GOMEMLIMIT=249MiB" in text
     assert "marked 5.7 ms" in text
     assert "Ctrl-C ends it" in text
     assert "Figures of the last 4.0 s, up to gc 67" in text
