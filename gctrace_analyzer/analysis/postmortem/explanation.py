@@ -287,10 +287,7 @@ def _sum(facts: Evidence, heap: HeapAtDeath) -> Iterator[str]:
             "outside it."
         )
         return
-    yield (
-        f"{_range(least, most)} of {of} can have been Go heap: {_why_least(facts, least)}, and "
-        f"{_why_most(facts, heap, most)}."
-    )
+    yield f"{_range(least, most)} of {of} can have been Go heap.{_bounds(facts, heap, least)}"
     if outside > NOTABLE * total:
         stacks = "" if facts.memory.go_other_mib is not None else "goroutine stacks, "
         others = "" if is_resident else "other processes, files in memory, "
@@ -319,26 +316,16 @@ def _range(least: float, most: float) -> str:
     return f"{ends[0]} MiB" if ends[0] == ends[1] else f"{ends[0]} to {ends[1]} MiB"
 
 
-def _why_least(facts: Evidence, least: float) -> str:
-    end = facts.minute.heap_end_mib
-    if end is not None and round(least) == end and facts.death.not_before_at is None:
-        live = f", of which {facts.minute.live_mib:,} MiB were live"
-        return f"it was {end:,} MiB at the end of the last cycle{live}"
-    return f"{least:,.0f} MiB of it are certain"
-
-
-def _why_most(facts: Evidence, heap: HeapAtDeath, most: float) -> str:
-    """Returns why the heap was not larger."""
-    goal = facts.minute.next_goal_mib
-    due = "" if goal is None else f"the next cycle was due at a heap of {goal:,} MiB"
+def _bounds(facts: Evidence, heap: HeapAtDeath, least: float) -> str:
+    """Returns the size of the heap at the last cycle, and why it was not larger at the kill."""
+    end, goal = facts.minute.heap_end_mib, facts.minute.next_goal_mib
+    is_last = end is not None and round(least) == end and facts.death.not_before_at is None
+    last = f" At the end of the last cycle, the heap was {end:,} MiB." if is_last else ""
     if heap.most_is == "goal":
-        return f"{due}, which it rarely exceeds by {100 * (MAX_OVERSHOOT - 1):.0f} %"
-    rate, since = heap.rate_mib_per_s or 0.0, heap.since_s or 0.0
-    also = f" ({due})" if due else ""
-    return (
-        f"{most:,.0f} MiB with the {rate:,.0f} MiB/s that it allocated, for "
-        f"{duration_text(since)}{also}"
-    )
+        due = f"{goal:,} MiB, which a heap rarely exceeds by {100 * (MAX_OVERSHOOT - 1):.0f} %"
+        return f"{last} The next cycle was due at {due}."
+    rate, since = heap.rate_mib_per_s or 0.0, duration_text(heap.since_s or 0.0)
+    return f"{last} After the last cycle, it can have grown by {rate:,.0f} MiB/s for {since}."
 
 
 def _about_goal(facts: Evidence, ceiling: float) -> Iterator[str]:

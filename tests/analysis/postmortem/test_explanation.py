@@ -215,9 +215,9 @@ def test_the_sum_comes_before_what_would_have_helped() -> None:
     """By hand: 125 + 0.54 * 280 = 276 MiB of heap at most, so 235 of 511 MiB were no heap."""
     found = explained(**OUTSIDE)
     assert found.reading[1:] == (
-        "164 to 276 MiB of the 511 MiB resident can have been Go heap: it was 164 MiB at the "
-        "end of the last cycle, of which 125 MiB were live, and 276 MiB with the 280 MiB/s that it "
-        "allocated, for 540 ms (the next cycle was due at a heap of 252 MiB).",
+        "164 to 276 MiB of the 511 MiB resident can have been Go heap. At the end of the last "
+        "cycle, the heap was 164 MiB. After the last cycle, it can have grown by 280 MiB/s for "
+        "540 ms.",
         "At least 235 of the 511 MiB resident were not Go heap, unless a last allocation was that "
         "large. They can be goroutine stacks, cgo, mmap, or memory that the runtime had not returned.",
     )
