@@ -21,6 +21,7 @@ DAY_S = 86_400
 
 IN_GIB_FROM_MIB = 10 * 1024
 """MiB. Sizes above this are shown in GiB."""
+_IN_KIB_BELOW_MIB = 0.1
 
 PIB_IN_MIB = 1 << 30
 """MiB. No program has this much memory: a larger number means bytes."""
@@ -297,11 +298,13 @@ def duration_text(seconds: float) -> str:
 def size_text(size_mib: float) -> str:
     """Formats a size given in MiB.
 
-    >>> size_text(412), size_text(0.4), size_text(22528), size_text(2.46)
-    ('412 MiB', '0.4 MiB', '22.0 GiB', '2.5 MiB')
+    >>> size_text(412), size_text(0.4), size_text(22528), size_text(2.46), size_text(0.0078)
+    ('412 MiB', '0.4 MiB', '22.0 GiB', '2.5 MiB', '8.0 KiB')
     """
     if abs(size_mib) >= IN_GIB_FROM_MIB:
         return f"{digits(size_mib / 1024, 3)} GiB"
+    if 0 < abs(size_mib) < _IN_KIB_BELOW_MIB:
+        return f"{digits(size_mib * 1024, 2)} KiB"
     significant = 1 if abs(size_mib) < 1 else 2 if abs(size_mib) < 10 else 3
     return f"{digits(size_mib, significant)} MiB"
 

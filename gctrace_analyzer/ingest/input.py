@@ -404,6 +404,7 @@ def _document(
     elif kind == "pprof":
         lines = text.split("\n")
         part.rows["memstats"] = pprof.read(lines)
+        part.cycle_pauses = pprof.pauses(lines, part.rows["memstats"])
         part.profiles += filter(None, (debug_text.read(lines, facts.name),))
     elif kind == "metrics":
         _add_metrics(part, text)

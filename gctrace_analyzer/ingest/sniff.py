@@ -239,7 +239,7 @@ def unrecognised(facts: SourceFacts, text: str) -> NoDataError:
     problem = f"{count}, none of them gctrace output, MemStats, Go metrics or an OOM kill"
     hint = (
         "If it is a Go program, start it with GODEBUG=gctrace=1 and keep its standard error\n"
-        "  (if it ran so, it has not collected yet: its heap was below 4 MiB):\n"
+        "  (if it ran so, this is not its standard error, or it has not collected yet):\n"
         "    GODEBUG=gctrace=1 ./server 2> run.log\n"
         "  Figures in sentences are not read: save what a tool printed."
     )

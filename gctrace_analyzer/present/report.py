@@ -147,6 +147,7 @@ class Report:
         return [f"{format.duration(sum_s)} in total of {several:,} processes"]
 
     def _begin(self) -> list[str]:
-        begins = self.analysis.started_at.values()
-        word = "from" if self._time() else "started"
+        begins, dumps = self.analysis.started_at.values(), self.analysis.tables["memstats"]
+        is_start = self.analysis.by_dumps and dumps["started_at"].count()
+        word = "from" if self._time() and not is_start else "started"
         return [f"{word} {min(begins):%Y-%m-%d %H:%M:%S} UTC"] if begins else []

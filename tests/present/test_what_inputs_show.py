@@ -93,6 +93,10 @@ STATUS = (
             "899.8M (high: 900.0M max: 1.0G available: 184.0K peak: 900.4M)",
             "has reached its MemoryHigh, 900 MiB",
         ),
+        (
+            "611.3M (high: 700.0M max: 800.0M available: 88.6M peak: 700.1M)",
+            "used 611 MiB, and has reached its MemoryHigh, 700 MiB",
+        ),
         ("412.0M (high: 900.0M max: 1.0G available: 488.0M)", "used 412 MiB of its 1,024 MiB"),
         ("1.0G (max: 1.0G available: 0B)", "page cache included"),
         ("412.3M (max: 1.0G available: 611.6M)", "612 MiB are left"),
@@ -238,3 +242,27 @@ def test_a_list_of_containers_has_their_exit_codes() -> None:
     assert found.sentence.startswith(ended)
     killed = line.replace("(2)", "(137)").replace("worker-1", "api-1").replace("2b3c", "9b1c")
     assert ended in " ".join(str(read_text(killed + line).summary()).split())
+
+
+def test_the_share_of_a_start_up_in_a_heap_profile_is_not_judged() -> None:
+    ends = " ".join(str(1795955019000000000 + at * 10**7) for at in range(1, 7))
+    text = (
+        "heap profile: 1: 8 [1: 8] @ heap/1048576\n1: 8 [1: 8] @ 0x47e02c\n"
+        "# runtime.MemStats\n# Sys = 235718968\n# HeapSys = 230424576\n# HeapInuse = 144662528\n"
+        f"# PauseNs = [27326709 1 2 3 4 5 {'0 ' * 249}0]\n# PauseEnd = [{ends} {'0 ' * 249}0]\n"
+        "# NumGC = 6\n# GCCPUFraction = 0.199\n"
+    )
+    assert "too short to judge" in " ".join(str(read_text(text).summary()).split())
+
+
+def test_a_heap_that_goes_up_and_down_has_not_risen() -> None:
+    rows = (
+        f"2026-11-28 10:{at:02}:00,{(180, 220, 221)[at % 3]} MiB,{240 + 9 * at} MiB"
+        for at in range(60)
+    )
+    text = "\n".join(("Time,go_memstats_heap_inuse_bytes,process_resident_memory_bytes", *rows))
+    found = headline.verdict(read_text(text).report())
+    assert found.sentence.startswith(
+        "The heap in use was 221 MiB at most; resident memory rose"
+    )
+    assert "heap profile" not in found.action

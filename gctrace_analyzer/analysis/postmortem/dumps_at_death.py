@@ -9,14 +9,12 @@ import polars as pl
 
 from gctrace_analyzer.analysis.postmortem.group_memory import has_no_heap
 from gctrace_analyzer.analysis.postmortem.match import (
-    NEAR,
     is_of,
     is_of_another,
     of_neighbour,
     outlived,
     shared_place,
 )
-from gctrace_analyzer.analysis.postmortem.proof import is_kill
 from gctrace_analyzer.analysis.settings.known_programs import ROLES, is_not_go
 from gctrace_analyzer.units import duration_text
 
@@ -84,10 +82,7 @@ def _why_unknown(facts: Evidence, tables: Mapping[str, pl.DataFrame]) -> str:
     if facts.match is not None and gap_s is not None:
         if gap_s < 0:
             return "the GC cycles in the input are of a longer run than the one that was killed"
-        before = f"its GC cycles in the input end {duration_text(gap_s)} before"
-        return (
-            before if gap_s > NEAR.total_seconds() else f"{before}, when another was long due"
-        )
+        return f"its GC cycles in the input end {duration_text(gap_s)} before"
     if others := _neighbours(facts, tables):
         return f"the GC cycles in the input are those of {others}"
     death = facts.death
@@ -109,15 +104,12 @@ def _of_new_run(facts: Evidence) -> str:
 
 
 def _neighbours(facts: Evidence, tables: Mapping[str, pl.DataFrame]) -> str:
-    """Returns the other containers that all processes run in, and that these were not killed."""
+    """Returns the other containers that all processes run in."""
     states = tables["container_states"].to_dicts()
     others = [of_neighbour(facts.death, row, states) for row in tables["processes"].to_dicts()]
     if facts.match is not None or None in others:
         return ""
-    rows = {row["container"] or row["name"]: row for row in others if row}
-    alive = not any(is_kill("container_states", row) for row in rows.values())
-    were = "was" if len(rows) == 1 else "were"
-    return " and ".join(rows) + (f", which {were} not killed" if alive else "")
+    return " and ".join(dict.fromkeys(row["container"] or row["name"] for row in others if row))
 
 
 def _several_dumps(sizes: list[float], resident: float | None) -> str:

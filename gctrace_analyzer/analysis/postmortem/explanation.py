@@ -289,12 +289,9 @@ def _sum(facts: Evidence, heap: HeapAtDeath) -> Iterator[str]:
         return
     yield f"{_range(least, most)} of {of} can have been Go heap.{_bounds(facts, heap, least)}"
     if outside > NOTABLE * total:
-        stacks = "" if facts.memory.go_other_mib is not None else "goroutine stacks, "
-        others = "" if is_resident else "other processes, files in memory, "
         yield (
             f"At least {outside:,.0f} of {of} were not Go heap, unless a last allocation was that "
-            f"large. They can be {stacks}cgo, mmap, {others}or memory that the runtime had not "
-            "returned."
+            "large."
         )
 
 

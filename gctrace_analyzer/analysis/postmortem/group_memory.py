@@ -100,7 +100,8 @@ def find_rest(facts: Evidence) -> str:
     if not limit:
         if facts.death.killer == EVICTOR:
             return _FIND_PODS.format(facts.death.victim, size_text(own))
-        return FIND_BESIDE if facts.death.scope == "memcg" else on_host(facts)
+        beside = f"If its limit is well above {size_text(own)}, f{FIND_BESIDE[1:]}"
+        return beside if facts.death.scope == "memcg" else on_host(facts)
     if largest is not None and largest[1] > MOST_OF_ALL * (limit - own):
         return (
             f"Limit the memory of {largest[0]} ({size_text(largest[1])}), or raise the limit of "
@@ -298,9 +299,6 @@ def below_size(facts: Evidence, settings: Settings, if_go: str) -> str | None:
         return None
     release = "" if settings.value("go_version") else " and its Go is 1.19 or later"
     begin = f"{if_go}set" if if_go else "To buy time, set"
-    more = (
-        "limit its memory, or give the host more"
-        if facts.death.scope == "global"
-        else "give it more memory"
-    )
-    return f"{begin} GOMEMLIMIT{room}, if its live heap is smaller{release}. Otherwise, {more}."
+    what = "its host" if facts.death.scope == "global" else "it"
+    fits = f"if its live heap is smaller{release}. Otherwise, give {what} more memory."
+    return f"{begin} GOMEMLIMIT{room}, {fits}"

@@ -232,7 +232,7 @@ def _of_unit(unit: Mapping[str, str | int | None]) -> Row:
         row |= {"oom_killed": True, "status": "exited", "signal": "KILL"}
     elif (high := numbers.whole(unit.get("MemoryHigh"))) and (
         _REACHED * high
-        <= (row["memory_now_bytes"] or 0)
+        <= max(row["memory_now_bytes"] or 0, row["memory_used_bytes"] or 0)
         < (row["memory_limit_bytes"] or math.inf)
     ):
         row |= {"memory_limit_bytes": high, "event": SLOWED}

@@ -195,6 +195,8 @@ class _Reader:
         sized = match["message"] or "total-vm:" in after or "anon-rss:" in after
         if not self.kernel and (quoted or not (sized or announced_pid or match["uid1"])):
             return
+        if usage := oom_lines.USAGE.search(before):
+            self.usage(usage, about)
         if not (incident and incident.group and "killed" in incident.seen):
             incident = self.at("killed", about)
         incident.seen.add("killed")

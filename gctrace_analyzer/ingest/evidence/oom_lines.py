@@ -33,7 +33,7 @@ KILL = re.compile(
     r"(?:(?P<message>Out of [Mm]emory(?: \(oom_kill_allocating_task\))?"
     r"|Memory cgroup out of memory|No available memory[^:]{0,100}): )?"
     r"[Kk]illed process (?P<pid>\d+)(?:, UID (?P<uid1>\d+),)? "
-    r"\((?P<comm>.{0,64}?)\)(?=[ ,.]*(?:UID[ :]?\d|total-vm:|anon-rss:|$))[.,]?(?: UID "
+    r"\((?P<comm>.{0,64}?)\)(?=`|[ ,.]*(?:UID[ :]?\d|total-vm:|anon-rss:|$))[.,]?(?: UID "
     r"(?P<uid2>\d+),?)?"
 )
 PREKILL = re.compile(

@@ -342,6 +342,8 @@ NEARBY: tuple[Wording, ...] = (
             rf"^\d{{1,9}}/\d{{1,9}} MHz +\d{{1,9}}(?:\.\d)? (?:[KMG]i)?B/{_LIMIT}"),
         # With memory_max, the first limit is a reservation.
         ("at its limit", "Max: ", rf"^\s*Max: {_LIMIT}")),
+    *_rows("Cloud Foundry",  # `cf app`
+        ("killed", "memory usage:", rf"^memory usage:\s+{_LIMIT}\s*$")),
     *_rows("Render", ("killed", "Instance failed", r"Instance failed: (?P<name>\w{1,40})")),
 )
 # fmt: on

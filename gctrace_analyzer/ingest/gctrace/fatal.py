@@ -109,7 +109,7 @@ _PLATFORM = re.compile(
     r"\b[Gg]o ?1\.\d{1,2}[^\s/-]{0,9}[ .(-]"
     r"(?P<goos>linux|windows|darwin|(?:free|open|net)bsd|dragonfly)[-/](?P<goarch>386|arm(?!64)|[a-z][a-z0-9]{2,8})"
 )
-_WINDOWS = re.compile(r"(?m)^\s*[A-Za-z]:[/\\].{0,99}[/\\]src[/\\]runtime[/\\]\w+\.go:\d")
+_WINDOWS = re.compile(r"(?m)(?:^|\s)[A-Za-z]:[/\\].{0,99}[/\\]src[/\\]runtime[/\\]\w+\.go:\d")
 _OF_SYSTEM = re.compile(r"runtime/mem_(?P<goos>linux|windows|darwin|bsd|aix)\.go:\d")
 """Paths of the runtime in a traceback."""
 _WINDOWS_PROGRAM = re.compile(

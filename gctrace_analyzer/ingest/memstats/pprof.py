@@ -5,12 +5,16 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
+from gctrace_analyzer.ingest import numbers
 from gctrace_analyzer.ingest.evidence.message import Message
 from gctrace_analyzer.ingest.memstats import log_messages
+from gctrace_analyzer.ingest.metrics import go_json
 from gctrace_analyzer.units import digits
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+    import polars as pl
 
     from gctrace_analyzer.ingest.evidence.message import Row
 
@@ -21,6 +25,21 @@ def read(lines: list[str]) -> list[Row]:
     """Returns the rows of the `# runtime.MemStats` sections of a heap profile."""
     numbered = enumerate(lines, start=1)
     return log_messages.read(Message(at, line) for at, line in numbered if _TRAILER.match(line))
+
+
+_LISTED = re.compile(r"# (NumGC|PauseNs|PauseEnd) = \[?(\d[\d ]*)")
+
+
+def pauses(lines: list[str], dumps: list[Row]) -> pl.DataFrame | None:
+    """Returns the last pauses, which the only profile lists with their ends; None if unknown."""
+    lists = {match[1]: match[2] for line in lines if (match := _LISTED.match(line))}
+    cycles, lengths, ends = (
+        [numbers.whole(value) or 0 for value in lists.get(name, "0").split()]
+        for name in ("NumGC", "PauseNs", "PauseEnd")
+    )
+    ring = {"num_gc": cycles[0], "ended_at": ends, "pause_ns": lengths}
+    rows = go_json.pauses([{"line_no": row["line_no"], **ring} for row in dumps])
+    return rows if len(dumps) == 1 and len(rows) else None
 
 
 _TYPE = re.compile(

@@ -392,9 +392,8 @@ def sentences(known: Mapping[str, int]) -> Iterator[str]:
         )
     elif resident and charged - resident > _MUCH * charged:
         yield (
-            f"Of the {_mib(charged)} charged to the control group, {_mib(resident)} are memory of "
-            f"its processes (RSS); the other {_mib(charged - resident)} are page cache and memory "
-            "of the kernel, not of Go."
+            f"Of the {_mib(charged)} charged to the control group, {_mib(resident)} are resident; "
+            "the rest is of other processes, page cache or memory of the kernel."
         )
     if roots := _large(known, _ROOTS, scanned):
         yield f"Of the {_mib(scanned)} that each GC cycle scans, {roots}: not heap."

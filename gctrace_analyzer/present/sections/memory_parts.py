@@ -59,7 +59,7 @@ _OF_RUNTIME = (
     (
         "runtime (OtherSys)",
         ("other_sys_bytes",),
-        "fewer timers, finalizers, traces (no GOGC)",
+        "a restart, then fewer finalizers, connections, traces (no GOGC)",
     ),
 )
 _LEAST_REMEDY = 30

@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from gctrace_analyzer.analysis.metrics import since_start
-from gctrace_analyzer.analysis.settings.releases import may_limit
 from gctrace_analyzer.ingest.memstats import fields
-from gctrace_analyzer.present.format import count, duration, mib, mib_per_s, place, share
+from gctrace_analyzer.present.format import count, duration, mib_per_s, place, share
 from gctrace_analyzer.present.sections.overview import named
 from gctrace_analyzer.units import digits
 
@@ -69,7 +68,6 @@ def _since_start(report: Report) -> Iterator[str]:
         if at != last and not report.is_scraped:
             since = f"From its start to the dump of {place(row['source'], at)}"
         yield f"{text[:1].upper()}{text[1:]}." if only_ring else f"{since}, {text}."
-        yield from _stops_the_world(row, report)
         yield from _rates(row)
         yield from _forced(row)
         yield from _long_pause(row, report)
@@ -184,17 +182,6 @@ def _least(estimated: Collection[str]) -> str:
     return "at least " if "stw_total_ms" in estimated else ""
 
 
-def _stops_the_world(row: Mapping[str, Any], report: Report) -> Iterator[str]:
-    """Yields a sentence if every cycle stopped an old program for long."""
-    shortest, t = row["stw_min_ms"], report.analysis.thresholds
-    is_old = not may_limit(report.analysis.settings.value("go_version"))
-    if is_old and shortest is not None and shortest >= t.stw_bad_ms and row["pauses_listed"]:
-        yield (
-            "Go before 1.5 stops the program for the whole cycle: build it with a current Go "
-            "first."
-        )
-
-
 def _rates(row: Mapping[str, Any]) -> Iterator[str]:
     """Yields what GC did on average, if the time since the start is known."""
     length_s, stopped_ms = row["length_s"], row["stw_total_ms"]
@@ -224,14 +211,9 @@ def _long_pause(row: Mapping[str, Any], report: Report) -> Iterator[str]:
     usual = row["stw_p90_ms"] or median or row["stw_mean_ms"]
     if longest is None or not usual or longest <= max(t.stw_bad_ms, t.outlier_times * usual):
         return
-    if heap is not None and heap <= t.small_heap_mib:
-        why = f"A heap of {mib(heap)} does not explain {_pause(longest)}"
-    elif median:
-        # The same heap also had the short pauses.
-        why = f"The size of the heap does not explain {_pause(longest)} where the median is so low"
-    else:
-        return
-    yield (
-        f"{why}: check for a lack of CPU (a CPU quota with throttling in `cpu.stat`, or other "
-        "work on the host)."
-    )
+    # The same heap also had the short pauses.
+    if median or (heap is not None and heap <= t.small_heap_mib):
+        yield (
+            f"The size of the heap does not explain {_pause(longest)}: check for a lack of CPU (a "
+            "CPU quota with throttling in `cpu.stat`, or other work on the host)."
+        )

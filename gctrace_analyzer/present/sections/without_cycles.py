@@ -37,7 +37,7 @@ from gctrace_analyzer.present.sections.since_start import costs, is_costly
 from gctrace_analyzer.units import MIB
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator, Mapping, Sequence
 
     from gctrace_analyzer.present.report import Report
     from gctrace_analyzer.schema import Row
@@ -51,7 +51,8 @@ _LEAST_RETURNED = 0.1
 _CHANGED = 2.0
 """Factor. Under GOGC=100, a smaller change may occur from one cycle to the next."""
 _ROSE = 1.25
-"""Factor. A size that is highest in the last of `FEWEST_DUMPS` dumps has risen."""
+"""Factor. A size that is highest in the last of `FEWEST_DUMPS` dumps has risen, unless it went up
+and down: then the smallest one of the second half has not risen half as much."""
 _GCTRACE = (
     "GODEBUG=gctrace=1 and keep its standard error, or record several dumps with their times"
 )
@@ -112,7 +113,7 @@ def no_verdict(report: Report) -> tuple[str, str]:
         return ended
     unnamed = "Its control group" if report.analysis.memory else "The container"
     states = tables["container_states"]
-    used = [*islice(_used_of_limits(states, unnamed), _MOST_CONTAINERS)]
+    used = [*islice(dict.fromkeys(_used_of_limits(states, unnamed)), _MOST_CONTAINERS)]
     if restarts := [*islice(_restarted(states), _MOST_CONTAINERS)]:
         return " ".join([*restarts, *used]), _LAST_WORDS
     if report.analysis.memory:
@@ -148,7 +149,8 @@ def _next_of_used(states: pl.DataFrame, used: list[str]) -> str:
         return _LET_KILL
     most = pl.coalesce("memory_now_bytes", "memory_used_bytes") / pl.col("memory_limit_bytes")
     is_enough = pl.col("memory_limit_bytes") > LEAST_LIMIT_MIB * MIB
-    near = states.filter(is_enough, most > MOST_OF_LIMIT)
+    is_near = (most > MOST_OF_LIMIT) | pl.col("event").eq_missing(SLOWED)
+    near = states.filter(is_enough, is_near)
     for row in near.sort(most, descending=True).head(1).iter_rows(named=True):
         least = int(MOST_OF_LIMIT * row["memory_limit_bytes"] / MIB)
         return _LIMIT_IF_GO.format(_subject(row, "it").replace("The ", "the ", 1), least)
@@ -165,9 +167,10 @@ def _next_of_memory(report: Report) -> str:
         return f"{part} {_COSTS}"
     if len(report.analysis.memory) == 1 and _grew_beyond_go(report.analysis.tables["memstats"]):
         return f"{_OUTSIDE} {_COSTS}"
-    needed = max(memory.needed_mib or 0.0 for memory in report.analysis.memory)
+    sizes = [(own.needed_mib or 0.0, own.rss_mib or 0.0) for own in report.analysis.memory]
+    is_small = all(needed < max(LEAST_MIB, resident / 2) for needed, resident in sizes)
     is_profile = any(source.kind == "pprof" for source in report.analysis.log.sources)
-    return _RECORD if needed < LEAST_MIB or is_profile else f"{_HOLDS} {_COSTS}"
+    return _RECORD if is_small or is_profile else f"{_HOLDS} {_COSTS}"
 
 
 def _of_ends(tables: Mapping[str, pl.DataFrame]) -> tuple[str, str] | None:
@@ -352,9 +355,8 @@ def _sizes(report: Report) -> Iterator[str]:
         elif not parts and returned > MUCH * (memory.heap_sys_mib or 0.0):
             parts = [f"{mib(returned)} were returned to the OS"]
         named = memory.needed_is or ""
-        parts.insert(
-            0, f"{named if named.startswith('the ') else f'the {named}'} {_course(memory)}"
-        )
+        course = _course(memory, report.analysis.tables["memstats"])
+        parts.insert(0, f"{named if named.startswith('the ') else f'the {named}'} {course}")
         if memory.rss_mib is not None:
             # More memory data has a table.
             is_little = memory.sys_mib and memory.rss_mib < LEAST_MIB
@@ -394,7 +396,7 @@ def _resident(dumps: pl.DataFrame, memory: Memory) -> str:
         )
     sizes = (dumps["rss_bytes"].drop_nulls().cast(pl.Float64) / MIB).to_list()
     first, most = sizes[0], max(sizes)
-    if _has_risen(first, most, at_end, len(sizes)):
+    if _has_risen(sizes):
         step = memory.resolution_mib
         return f"resident memory rose from {rounded(first, step)} to {rounded(at_end, step)}"
     peak = f" ({rounded(most, memory.resolution_mib)} at most)" if most > at_end else ""
@@ -420,7 +422,8 @@ def rise(report: Report) -> Iterator[str]:
     if len(report.analysis.memory) != 1 or not report.analysis.by_dumps or names & _OF_GROWTH:
         return
     memory = report.analysis.memory[0]
-    course, named = _course(memory), memory.needed_is or ""
+    course = _course(memory, report.analysis.tables["memstats"])
+    named = memory.needed_is or ""
     if course.startswith("rose") and (memory.needed_mib or 0.0) > LEAST_MIB:
         subject = named if named.startswith("the ") else f"the {named}"
         span = f"within {duration(memory.elapsed_s)}, " if memory.elapsed_s else ""
@@ -428,17 +431,18 @@ def rise(report: Report) -> Iterator[str]:
         yield f"{text[0].upper()}{text[1:]}"
 
 
+_NEEDED = ("pool_bytes", "heap_inuse_bytes", "heap_alloc_bytes", "alloc_bytes")
 _OF_GROWTH = {"live-heap-growth", "off-heap-growth"}
 
 
-def _course(memory: Memory) -> str:
+def _course(memory: Memory, dumps: pl.DataFrame) -> str:
     """Returns how the needed memory changed from the first dump to the last."""
     first, last, most = memory.needed_first_mib, memory.needed_mib, memory.needed_max_mib
-    step = memory.resolution_mib
+    step, sizes = memory.resolution_mib, dumps.select(pl.coalesce(_NEEDED)).to_series()
     if memory.dumps > 1 and first is not None and last is not None and most is not None:
         begin, peak, end = (rounded(size, step) for size in (first, most, last))
         is_change = not first / _CHANGED < last < first * _CHANGED
-        if begin != end and (is_change or _has_risen(first, most, last, memory.dumps)):
+        if begin != end and (is_change or _has_risen(sizes.drop_nulls().to_list())):
             went = "rose" if begin != peak else "fell"
             if begin != peak != end:
                 return f"{went} from {begin} to {peak}, and was {end} at the end"
@@ -446,8 +450,10 @@ def _course(memory: Memory) -> str:
     return f"was {rounded(most or 0.0, step)}{' at most' if memory.dumps > 1 else ''}"
 
 
-def _has_risen(first: float, most: float, last: float, dumps: int) -> bool:
-    return dumps >= FEWEST_DUMPS and last == most > _ROSE * first
+def _has_risen(sizes: Sequence[float]) -> bool:
+    half = len(sizes) // 2
+    is_highest = len(sizes) >= FEWEST_DUMPS and sizes[-1] == max(sizes) > _ROSE * sizes[0]
+    return is_highest and min(sizes[half:]) > (1 + _ROSE) / 2 * min(sizes[:half])
 
 
 def _goals(dumps: pl.DataFrame) -> Iterator[str]:
@@ -464,6 +470,6 @@ def _goals(dumps: pl.DataFrame) -> Iterator[str]:
     of_live = (
         ""
         if live.is_empty()
-        else f", with a live heap of {mib(live[-1])}{' at last' * (len(live) > 1)}"
+        else f", with a live heap of {mib(live.sort()[-1])}{' at most' * (len(live) > 1)}"
     )
     yield f"The heap goal was {ends}{when}{of_live}."

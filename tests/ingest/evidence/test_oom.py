@@ -789,3 +789,13 @@ def test_an_oom_event_of_the_kubelet_is_that_of_its_group(group: str, is_host: b
     assert ran["scope"] == ("global" if is_host else "memcg")
     said = " ".join(text for death in run.post_mortems() for text in death.reading)
     assert ("because the host had no memory left" in said) == is_host
+
+
+def test_a_kill_that_a_sentence_quotes_is_one_with_its_limit() -> None:
+    (death,) = read_text(
+        "The diagnostics show `memory: usage 14680060kB, limit 14680064kB, failcnt 7`; the kernel "
+        "reports `Memory cgroup out of memory: Killed process 165164 (plan.test)` with "
+        "`anon-rss:11833132kB`.\n"
+    ).post_mortems()
+    assert (death.victim, death.proven, death.limit_mib) == ("plan.test", True, 14336)
+    assert "not of Go" not in " ".join(death.reading)

@@ -169,6 +169,10 @@ STATES: dict[str, tuple[str, dict[str, Any]]] = {
         f"{AT} APP/PROC/WEB: Exited with status 137 (out of memory)",
         {"exit_code": 137},
     ),
+    "Cloud Foundry, with the size of the app": (
+        f"{AT} APP/PROC/WEB: Exited with status 137 (out of memory)\n$ cf app a\nmemory usage:   128M",
+        {"exit_code": 137, "memory_limit_bytes": 128 * MIB},
+    ),
     "AWS Lambda, another run": (
         f"{AT} REPORT RequestId: 1c2d\tMemory Size: 2688 MB\tMax Memory Used: 2581 MB\t\n\n\n"
         f"{AT} RequestId: 3e4f Error: Runtime exited with error: signal: killed",

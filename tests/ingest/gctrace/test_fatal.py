@@ -210,6 +210,11 @@ def test_a_full_32_bit_address_space_is_enlarged_before_an_allocation_is_looked_
     ("text", "cause", "advice"),
     [
         (
+            f"{FATAL}[00:11:11] \tC:/go/src/runtime/panic.go:605 +0x7c\n",
+            "of Windows",
+            "page file",
+        ),
+        (
             f"{FATAL}\tC:/Program Files/Go/src/runtime/panic.go:596 +0x9e\n",
             "of Windows",
             "page file",
