@@ -266,3 +266,14 @@ def test_a_heap_that_goes_up_and_down_has_not_risen() -> None:
         "The heap in use was 221 MiB at most; resident memory rose"
     )
     assert "heap profile" not in found.action
+
+
+def test_the_cpu_of_a_program_bounds_that_of_its_gc() -> None:
+    page = (
+        "go_gc_duration_seconds_sum 0.3194\ngo_gc_duration_seconds_count 4811\n"
+        "go_memstats_alloc_bytes 1.4e7\ngo_memstats_alloc_bytes_total 5.2e10\n"
+        "go_memstats_last_gc_time_seconds 1796149991\nprocess_start_time_seconds 1795900000\n"
+        "process_cpu_seconds_total 1821.4\n"
+    )
+    shown = " ".join(str(read_text(page).summary()).split())
+    assert "of the time in pauses; GC and the program used 0.73 % of one CPU" in shown

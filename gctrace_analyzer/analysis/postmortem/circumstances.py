@@ -49,7 +49,7 @@ def about_limit(facts: Evidence, tables: Mapping[str, pl.DataFrame]) -> Iterator
             f"The host ran out of memory{_of_host(death)}; no limit of a container or unit was the "
             f"reason.{_swap_and_restarts(facts)}"
         )
-    elif death.scope == "memcg" and facts.limit.limit_mib is None:
+    elif death.scope == "memcg" and facts.limit.limit_mib is None and death.killer != "macOS":
         own = "its job" if death.is_job else ""
         own = "its cgroup or of one above it" if death.killer == "kernel" else own
         group = short_name(death.oom_memcg or "") or own

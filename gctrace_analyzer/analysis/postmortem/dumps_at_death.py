@@ -92,8 +92,6 @@ def _why_unknown(facts: Evidence, tables: Mapping[str, pl.DataFrame]) -> str:
     if death.logged_at and facts.match is None and all(outlived(death, row) for row in named):
         after_s = (min(row["ended_at"] for row in named) - death.logged_at).total_seconds()
         return f"the GC cycles in the input go on for {duration_text(after_s)} after it"
-    if facts.match is None and len(named) > 1 and all(is_of(death, row) for row in named):
-        return f"{len(named)} programs of its name have GC cycles in the input"
     return "the input does not show which GC cycles in it, if any, are its own"
 
 

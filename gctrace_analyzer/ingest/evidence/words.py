@@ -60,7 +60,7 @@ OF_CRASH = "The program crashed"
 
 _AFTER_CRASH = (
     (r"create new OS thread.{0,60}errno=22", "The system refused to start a thread with EINVAL "
-     "(errno 22), as emulators (qemu, WSL 1) do: run it on a real kernel."),
+     "(errno 22), as emulators (qemu, WSL 1) do: build it for the CPU of the machine."),
     (r"pthread_create failed|newosproc|create new OS thread", "It could not start another thread: "
      "most often `ulimit -u`, pids.max of its cgroup or the host's kernel.threads-max is reached, "
      "or no memory is left for its stack. Find out which, and what blocks the threads: system "

@@ -184,12 +184,15 @@ def _least(estimated: Collection[str]) -> str:
 
 def _rates(row: Mapping[str, Any]) -> Iterator[str]:
     """Yields what GC did on average, if the time since the start is known."""
-    length_s, stopped_ms = row["length_s"], row["stw_total_ms"]
+    length_s, stopped_ms, cpu_s = row["length_s"], row["stw_total_ms"], row["cpu_s"]
     if length_s and stopped_ms and row["alloc_mib_per_s"] and row["gc_per_s"]:
+        used = (
+            f"; GC and the program used {share(cpu_s / length_s)} of one CPU" if cpu_s else ""
+        )
         yield (
             f"On average over these {duration(length_s)}: {digits(row['gc_per_s'], 2)} cycles/s, "
             f"{mib_per_s(row['alloc_mib_per_s'])}, "
-            f"{share(stopped_ms / 1000 / length_s)} of the time in pauses."
+            f"{share(stopped_ms / 1000 / length_s)} of the time in pauses{used}."
         )
 
 
@@ -211,7 +214,6 @@ def _long_pause(row: Mapping[str, Any], report: Report) -> Iterator[str]:
     usual = row["stw_p90_ms"] or median or row["stw_mean_ms"]
     if longest is None or not usual or longest <= max(t.stw_bad_ms, t.outlier_times * usual):
         return
-    # The same heap also had the short pauses.
     if median or (heap is not None and heap <= t.small_heap_mib):
         yield (
             f"The size of the heap does not explain {_pause(longest)}: check for a lack of CPU (a "

@@ -463,4 +463,6 @@ def test_a_limit_of_jetsam_cannot_be_raised(tmp_path: Path) -> None:
     )
     (found,) = gca.read(logfile(tmp_path / "out", [line])).post_mortems()
     assert "debug.SetMemoryLimit" in found.advice[0]
+    # The cause says it.
+    assert not any("reached its memory limit" in text for text in found.reading)
     assert not any("kubectl" in step for step in found.advice)
