@@ -130,10 +130,12 @@ def figures(pair: Pair, *, headline: bool = False, brief: Sequence[str] = ()) ->
 
 
 def names_of(pair: Pair, brief: Sequence[str] = ()) -> tuple[str, ...]:
-    """Returns the column names of both sides; for measured ones, by `brief` or name."""
-    if not pair.measurement:
+    """Returns the column names of both sides, by `brief` or name; a file is no name of a side."""
+    names = _apart(printable(pair.before.label), printable(pair.after.label))
+    is_unnamed = pair.before.is_file or pair.after.is_file
+    if not pair.measurement and (is_unnamed or max(map(len, names)) > _LONGEST_NAME):
         return ("before", "after")
-    return tuple(brief) or _apart(printable(pair.before.label), printable(pair.after.label))
+    return tuple(brief) or names
 
 
 def says_nothing(change: Change) -> bool:
@@ -177,7 +179,8 @@ def of_load(pair: Pair) -> Table | None:
             body.append((LABELS[name], *(value(name, end) for end in ends), explained))
     if not body:
         return None
-    return Table(("Explained by the load", "before", "load alone", "after", ""), "lrrrl", body)
+    was, now = names_of(pair)
+    return Table(("Explained by the load", was, "load alone", now, ""), "lrrrl", body)
 
 
 def expectation(pair: Pair) -> Table | None:
@@ -226,7 +229,7 @@ def held(change: Change) -> str:
 
 def expectation_note(pair: Pair) -> str:
     """Returns what the table of predictions compares."""
-    of = 'Predicted from the "before" run for the same load.'
+    of = f'Predicted from the "{names_of(pair)[0]}" run for the same load.'
     if pair.measurement is not None:
         after, before = printable(pair.after.label), printable(pair.before.label)
         of = f"Predicted for {after} from the first run of {before}, before the others."

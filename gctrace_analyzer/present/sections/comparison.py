@@ -26,6 +26,7 @@ from gctrace_analyzer.present.sections.changes import (
     expectation_note,
     figures,
     letters,
+    names_of,
     of_load,
     percent,
     settings,
@@ -57,11 +58,14 @@ def document(pairs: Sequence[Pair]) -> Document:
 
 
 def _two_sides(pair: Pair) -> Iterator[Block]:
+    names = names_of(pair)
     yield Title(
-        f"Go {'benchmarks' if pair.benchmarks else 'garbage collection'}, before and after"
+        f"Go {'benchmarks' if pair.benchmarks else 'garbage collection'}, {' and '.join(names)}"
     )
-    sides = ((pair.before, "before"), (pair.after, "after"))
-    yield _labelled(Sentence(word, source(side), "bold") for side, word in sides)
+    yield _labelled(
+        Sentence(name, source(side), "bold")
+        for name, side in zip(names, (pair.before, pair.after), strict=True)
+    )
     yield Gap()
     yield Statement("none", "", verdict([pair]))
     yield Gap()
@@ -170,7 +174,7 @@ def further_tables(pair: Pair) -> Iterator[tuple[Table, str]]:
     if (predicted := expectation(pair)) is not None:
         yield predicted, expectation_note(pair)
     before, after = pair.before.profiled, pair.after.profiled
-    if before and after and (changed := sites.changes(before, after)):
+    if before and after and (changed := sites.changes(before, after, names_of(pair))):
         yield changed, sites.CHANGES_NOTE
 
 

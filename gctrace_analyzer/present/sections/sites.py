@@ -11,7 +11,7 @@ from gctrace_analyzer.present.format import NONE, mib, mib_per_s, printable, sha
 from gctrace_analyzer.units import MIB, digits
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Sequence
 
     import polars as pl
 
@@ -52,7 +52,7 @@ def allocation(profiled: Profiled, most: int) -> Table:
     return _table("Allocation by function", profiled.top, columns, most)
 
 
-def changes(before: Profiled, after: Profiled) -> Table | None:
+def changes(before: Profiled, after: Profiled, names: Sequence[str]) -> Table | None:
     """Returns the functions whose allocation changed most; None unless both have heap profiles."""
     changed = before.changes(after)
     if changed is None:
@@ -66,7 +66,7 @@ def changes(before: Profiled, after: Profiled) -> Table | None:
         )
         for row in changed.head(MOST_SITES).iter_rows(named=True)
     ]
-    head = ("Allocation by function", f"before, {unit}", "after", "change")
+    head = ("Allocation by function", f"{names[0]}, {unit}", names[1], "change")
     return Table(head, "lrrr", rows, least=(24, 0, 0, 0))
 
 

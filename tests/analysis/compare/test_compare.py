@@ -260,6 +260,15 @@ def test_every_line_fits_a_terminal() -> None:
     assert max(map(len, str(far).splitlines())) <= 80
 
 
+def test_the_names_of_two_sides_are_kept_and_files_are_before_and_after() -> None:
+    old, new = (f"samples/{name}-go1.26.log" for name in ("steady", "steady-gogc200"))
+    named = str(gca.compare({"old": old, "new": new}))
+    assert {"old", "new"} <= set(named.split())
+    assert not {"before", "after"} & set(named.partition("Note")[0].split())
+    assert 'the "old" run' in named
+    assert {"before", "after"} <= set(str(gca.compare(old, new)).split())
+
+
 def test_a_frame_of_cycles_is_a_side_and_a_notebook_shows_it() -> None:
     run = gca.read(STEADY)
     found = gca.compare(gca.from_frame(run.to_pandas()), run)
