@@ -195,10 +195,9 @@ def _best(
         )
         if predictor.now.limit:
             room = predictor.room_mib or 0.0
-            how = "exceeds" if predictor.now.limit > room else "is more than 90 % of"
             guard["why"] += (
-                f"; the present limit of {predictor.now.limit:,.0f} MiB {how} the container's "
-                f"{room:,.0f} MiB"
+                f"; the present limit of {predictor.now.limit:,.0f} MiB exceeds 90 % of the "
+                f"container's {room:,.0f} MiB"
             )
     return guard, reason
 

@@ -116,11 +116,6 @@ class Side:
         return [source.name for analysis in self.analyses for source in analysis.log.sources]
 
     @property
-    def is_file(self) -> bool:
-        """Whether its label only repeats the name of a file."""
-        return any(f"/{name}".endswith(f"/{self.label}") for name in self.names)
-
-    @property
     def profiled(self) -> Profiled | None:
         """The profiles of its first run with profiles; None without any."""
         return next((own for run in self.analyses if (own := run.profiled)), None)

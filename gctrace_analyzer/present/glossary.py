@@ -18,6 +18,12 @@ _ENTRY = re.compile(
     re.MULTILINE,
 )
 
+_MORE = re.compile(
+    r"^\d+ |(?<=^go)1\.\d+\+$|^(max|p99|their|eff\.) |"
+    r",? (p\d\d|max|mean|%|[mg]ib|ms|mib/s)( [mg]ib)?$|, .*"
+)
+"""What reports write around a word: a number, a unit, which of the values, or the process."""
+
 
 def page() -> str:
     """Returns all words as a page in Markdown."""
@@ -37,8 +43,8 @@ def find_word(text: str) -> str | None:
     ('mark assist', 'stop the world', None)
     """
     named = _spelled(text.strip())
-    # Reports write a number with some words: 2 procs, go1.18+.
-    wanted = {named, re.sub(r"^\d+ |(?<=^go)1\.\d+\+$", "", named)}
+    # Reports write more with some words: 2 procs, go1.18+, heap peak MiB, pauses p99.
+    wanted = {named, _spelled(_MORE.sub("", text.strip().lower()))}
     names = ((word, _spelled(f"{word}, {also}").split(", ")) for word, _, also in _entries())
     return next((word for word, spelled in names if wanted & {*spelled}), None)
 

@@ -348,7 +348,7 @@ def test_a_limit_above_that_of_the_container_is_lowered() -> None:
     )
     first = run.recommend().row(0, named=True)
     assert first["memory_limit_mib"] == 230
-    assert "exceeds the container's" in first["why"]
+    assert "exceeds 90 % of the container's" in first["why"]
 
 
 def test_reasons_fit_the_numbers() -> None:

@@ -13,13 +13,19 @@ from gctrace_analyzer.analysis.rules.registry import find_rule
 from gctrace_analyzer.cli import main
 from gctrace_analyzer.cli.main import VERBS
 from gctrace_analyzer.ingest.sniff import KINDS
+from gctrace_analyzer.present import fleet_tables
+from gctrace_analyzer.present.document import Folded, Table
 from gctrace_analyzer.present.explain import explain_name
+from gctrace_analyzer.present.fleet_tables import Column
 from gctrace_analyzer.present.glossary import explain_word, words
 from gctrace_analyzer.present.sections import headline
+from gctrace_analyzer.present.sections.advice import SIGNS
+from gctrace_analyzer.present.sections.changes import LABELS
+from gctrace_analyzer.present.sections.report import document
 from tests.conftest import SAMPLES
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable, Iterator
 
 COMMANDS = ["report", *(verb for verb in VERBS if verb != "help")]
 
@@ -207,6 +213,47 @@ def test_every_figure_of_a_report_and_every_episode_is_explained() -> None:
     assert len(labels) == 7
     (kinds,) = (column.meaning for column in schema.EPISODES if column.name == "kind")
     assert all(explain_word(name) or explain_name(name) for name in (*labels, *kinds.split()))
+
+
+PLAIN = {
+    "Also", "Processes", "Setting", "at", "figure", "affects", "files", "followed by", "for example", "from",
+    "problem", "processes", "replicas",
+    "services", "state", "setting (most often)", "time", "to", "total", "max", "value",
+    "< 0.1 ms", "0.1–1 ms", "1–10 ms", "> 10 ms",
+}  # fmt: skip
+"""Heads of columns that mean what they mean everywhere."""
+
+
+def _heads(blocks: Iterable[object]) -> Iterator[str]:
+    for block in blocks:
+        if isinstance(block, Folded):
+            yield from _heads(block.blocks())
+        elif isinstance(block, Table):
+            yield from block.head
+
+
+def test_the_heads_of_all_tables_and_the_words_of_legends_are_explained() -> None:
+    heads = set()
+    runs = [gca.read(path) for path in SAMPLES.glob("*.log")]
+    for run in runs:
+        heads |= {*_heads(document(run.report()))}
+    steady = str(SAMPLES / "steady-go1.26.log")
+    others = [str(SAMPLES / f"{name}-go1.26.log") for name in ("steady-gogc200", "ballast")]
+    for comparison in (
+        gca.compare(steady, others[0]),
+        gca.compare({"1": steady, "2": others[0], "3": others[1]}),
+    ):
+        heads |= {*_heads(comparison.document())} - {"1", "2", "3", "before", "after"}
+    columns = [value for value in vars(fleet_tables).values() if isinstance(value, Column)]
+    heads |= {column.head for column in columns}
+    heads |= {*LABELS.values(), *SIGNS.values(), *fleet_tables.STATES.values()}
+    heads |= {"GC cores", "mutator", "bursts", "Explained by the load", "held", "undecided"}
+    unknown = {
+        head
+        for head in heads - PLAIN
+        if head and not (explain_word(head) or explain_name(head))
+    }
+    assert not unknown, sorted(unknown)
 
 
 def test_each_word_has_a_few_sentences_and_names_what_exists() -> None:

@@ -18,7 +18,7 @@ from gctrace_analyzer.present.sections import benchmarks, changes
 from gctrace_analyzer.present.sections import comparison as rows
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Sequence
 
     from gctrace_analyzer.present.plots.figure import Figure
     from gctrace_analyzer.present.plots.palette import Theme
@@ -76,7 +76,7 @@ def _page(sides: Sequence[Side], theme: Theme, **values: object) -> str:
         "comparison.html.j2",
         sources=[rows.source(side, label=True) for side in sides],
         charts=charts,
-        notes=[*figure.notes, *_left_out(sides)],
+        notes=figure.notes,
         **values,
         **embedded(charts, theme=theme),
     )
@@ -87,10 +87,10 @@ def _figure(sides: Sequence[Side]) -> Figure:
     runs: dict[str, Report] = {}
     of: dict[str, str] = {}
     for side in sides:
-        several = len(side.analyses) > 1
+        several = len(side.analyses)
         both = zip(side.analyses, side.advices, strict=True)
         for number, (analysis, advice) in enumerate(islice(both, _MOST_RUNS), start=1):
-            name = f"{side.label}, run {number}" if several else side.label
+            name = f"{side.label}, run {number} of {several}" if several > 1 else side.label
             runs[name], of[name] = Report(analysis, advice), side.label
     return overlay(runs, BINS, of)
 
@@ -102,8 +102,3 @@ def _on_one_axis(figure: Figure) -> Figure:
         return figure
     begins, ends = zip(*ranges, strict=True)
     return replace(figure, x_range=(min(begins), max(ends)))
-
-
-def _left_out(sides: Sequence[Side]) -> Iterator[str]:
-    if any(len(side.analyses) > _MOST_RUNS for side in sides):
-        yield f"Only the first {_MOST_RUNS} runs of each side are drawn; the figures include all."

@@ -210,14 +210,14 @@ def ballast_notes(baseline: Predictor, rows: pl.DataFrame) -> Iterator[str]:
 def legend(shown: Table, *, wide: bool = False) -> str:
     """Returns the meaning of the signs in a table of settings."""
     signs = {row[0][:1] for row in shown.rows}
-    words = [f"{sign} {word}" for sign, word in _SIGNS.items() if sign in signs]
+    words = [f"{sign} {word}" for sign, word in SIGNS.items() if sign in signs]
     has_cpu = any("+idle" in head for head in shown.head)
     has_intervals = any("(" in cell for row in shown.rows for cell in row[1:])
     within = ["80 % intervals in parentheses"] if wide and has_intervals else []
     return " · ".join([*([_IDLE] if has_cpu else []), *words, *within])
 
 
-_SIGNS = {"✗": "thrashes", "?": "may thrash", "!": "does not fit the container"}
+SIGNS = {"✗": "thrashes", "?": "may thrash", "!": "does not fit the container"}
 
 
 def _mark(row: Row) -> str:

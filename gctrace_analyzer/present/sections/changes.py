@@ -132,8 +132,9 @@ def figures(pair: Pair, *, headline: bool = False, brief: Sequence[str] = ()) ->
 def names_of(pair: Pair, brief: Sequence[str] = ()) -> tuple[str, ...]:
     """Returns the column names of both sides, by `brief` or name; a file is no name of a side."""
     names = _apart(printable(pair.before.label), printable(pair.after.label))
-    is_unnamed = pair.before.is_file or pair.after.is_file
-    if not pair.measurement and (is_unnamed or max(map(len, names)) > _LONGEST_NAME):
+    sides = pair.before, pair.after
+    is_file = any(f"/{name}".endswith(f"/{one.label}") for one in sides for name in one.names)
+    if not pair.measurement and (is_file or max(map(len, names)) > _LONGEST_NAME):
         return ("before", "after")
     return tuple(brief) or names
 

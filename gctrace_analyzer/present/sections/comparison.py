@@ -59,13 +59,10 @@ def document(pairs: Sequence[Pair]) -> Document:
 
 def _two_sides(pair: Pair) -> Iterator[Block]:
     names = names_of(pair)
-    yield Title(
-        f"Go {'benchmarks' if pair.benchmarks else 'garbage collection'}, {' and '.join(names)}"
-    )
-    yield _labelled(
-        Sentence(name, source(side), "bold")
-        for name, side in zip(names, (pair.before, pair.after), strict=True)
-    )
+    what = "benchmarks" if pair.benchmarks else "garbage collection"
+    yield Title(f"Go {what}, {' and '.join(names)}")
+    sides = zip(names, (pair.before, pair.after), strict=True)
+    yield _labelled(Sentence(name, source(side), "bold") for name, side in sides)
     yield Gap()
     yield Statement("none", "", verdict([pair]))
     yield Gap()
