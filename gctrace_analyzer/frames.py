@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 import polars as pl
 
 from gctrace_analyzer import extras, schema
-from gctrace_analyzer.errors import BadSettingError, MissingColumnsError
+from gctrace_analyzer.errors import BadSettingError, GctraceWarning, MissingColumnsError
 from gctrace_analyzer.ingest import chains, processes
 from gctrace_analyzer.ingest.read import Log
 
@@ -110,6 +111,13 @@ def cycles_of(frame: Any) -> pl.DataFrame:
         texts = source.select(pl.col(pl.String)).iter_columns()
         lines = (column.name for column in texts if column.str.contains(r"\bgc ?#?\d+").any())
         raise MissingColumnsError(("gc_num",), tuple(source.columns), next(lines, None))
+    missing = [name for name in types if name not in source.columns]
+    unknown = sorted({*source.columns} - {*types, *schema.names("metrics")})
+    if missing and unknown:
+        text = (
+            f"the frame has no {', '.join(missing)}, but unknown columns: {', '.join(unknown)}"
+        )
+        warnings.warn(text, GctraceWarning, stacklevel=2)
     columns = [
         _converted(name, dtype) if name in source.columns else _null_column(name, dtype)
         for name, dtype in types.items()

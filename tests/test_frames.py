@@ -267,3 +267,14 @@ def test_a_frame_of_numbers_alone_shows_no_costs() -> None:
     assert "The input does not show what GC costs." in text
     assert "Go 1.4" not in text
     assert run.recommend()["why"][0].endswith("the cycles have no CPU times for marking")
+
+
+def test_a_renamed_column_is_named_in_a_warning() -> None:
+    cycles = gca.cycles(LOG)
+    with pytest.warns(
+        gca.GctraceWarning, match="has no heap_live_mib, but unknown columns: live"
+    ):
+        gca.from_frame(cycles.rename({"heap_live_mib": "live"}))
+    # Neither columns that are left out nor columns in addition are a mistake.
+    gca.from_frame(cycles.drop("heap_live_mib"))
+    gca.from_frame(gca.add_metrics(cycles).with_columns(pod=pl.lit("a")))
