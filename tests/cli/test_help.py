@@ -196,6 +196,7 @@ def test_a_line_about_a_kill_is_explained_field_by_field(
         ("go1.18+", "Go version"),
         ("off-heap", "memory outside the heap"),
         ("write barrier", "write barrier"),
+        ("bursts", "live heap"),
     ],
 )
 def test_the_words_of_a_report_are_explained(
