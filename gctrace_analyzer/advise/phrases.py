@@ -125,7 +125,7 @@ def _gc_cpu(s: Summary, printed: int | None) -> str:
     known = []
     if s.is_too_short_for_rates:
         when = f" in {duration_text(s.span_s or 0.0)}"
-        return f"GC took {s.gc_cpu_total} of CPU time{when}"
+        return f"GC took {s.cost_in_all} of CPU time{when}"
     if s.gc_cpu_most_cores and s.cpus and s.gc_cpu_most_cores >= LEAST_CORES:
         up_to = "up to " if s.gc_cpu_range else ""
         known.append(f"{up_to}{cores_text(s.gc_cpu_most_cores, s.cpus)}")

@@ -312,9 +312,9 @@ def _better_input(analysis: Analysis, refused: str, *, short: bool, idle: bool) 
     if short:
         longer, s = "record a longer log, under the usual load.", analysis.summary
         whole = analysis.cycles["gc_num"].eq(1).sum() == len(analysis.summaries)
-        if not s.gc_cpu_total or not whole:
+        if not s.cost_in_all or not whole:
             return longer.capitalize()
-        cost = f"{s.gc_cpu_total} of CPU time in all"
+        cost = f"{s.cost_in_all} of CPU time in all"
         return f"If this is the whole run, GC cost {cost}; otherwise {longer}"
     return ""
 

@@ -121,7 +121,7 @@ class Summary(Plain):
         return self.span_s is not None and self.span_s < DEFAULT.min_span_s
 
     @property
-    def gc_cpu_total(self) -> str:
+    def cost_in_all(self) -> str:
         """CPU time of GC, or its range; empty if unknown."""
         if self.gc_cpu_cores is None or self.span_s is None:
             return ""

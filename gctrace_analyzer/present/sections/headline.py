@@ -139,7 +139,7 @@ def state(report: Report) -> list[KeyFigure]:
     if s.gc_cpu_share is not None:
         many = coarse.get("gc_cpu")
         note = f"not measurable: {many} cycles are printed with 0" if many else _cores(s)
-        value = s.gc_cpu_total if s.is_too_short_for_rates else gc_cpu(s)
+        value = s.cost_in_all if s.is_too_short_for_rates else gc_cpu(s)
         figures.append(_with_level(report, "GC CPU", value, note, "gc_cpu"))
     if pauses := _pauses(report):
         figures.append(_with_level(report, "Pauses", *pauses, "pauses"))

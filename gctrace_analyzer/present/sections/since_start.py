@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from gctrace_analyzer.analysis.metrics import since_start
+from gctrace_analyzer.analysis.settings.releases import may_limit
 from gctrace_analyzer.ingest.memstats import fields
 from gctrace_analyzer.present.format import count, duration, mib_per_s, place, share
 from gctrace_analyzer.present.sections.overview import named
@@ -71,6 +72,7 @@ def _since_start(report: Report) -> Iterator[str]:
         yield from _rates(row)
         yield from _forced(row)
         yield from _long_pause(row, report)
+        yield from _stops_the_world(row, report)
     elif (s := report.analysis.figures).cycles:
         why = " (a file without times counts as one)" * (rows["end_at"].count() == 0)
         yield (
@@ -203,6 +205,23 @@ def _forced(row: Mapping[str, Any]) -> Iterator[str]:
         yield (
             f"{forced:,} of {count(cycles, 'cycle')} were forced (`runtime.GC`, "
             "`debug.FreeOSMemory`): look for these calls first."
+        )
+
+
+_MARKED_MIB_PER_MS = 100.0
+"""More than any machine marks: shorter pauses of a heap did not mark it."""
+
+
+def _stops_the_world(row: Mapping[str, Any], report: Report) -> Iterator[str]:
+    """Yields a sentence if every cycle stopped an old program long enough to mark its heap."""
+    shortest, heap = row["stw_min_ms"] or 0.0, row["heap_alloc_mib"]
+    is_old = not may_limit(report.analysis.settings.value("go_version"))
+    if shortest < report.analysis.thresholds.stw_bad_ms or not row["pauses_listed"] or not heap:
+        return
+    if is_old and shortest * _MARKED_MIB_PER_MS >= heap:
+        yield (
+            "Go before 1.5 stops the program for the whole cycle: build it with a current Go "
+            "first."
         )
 
 
