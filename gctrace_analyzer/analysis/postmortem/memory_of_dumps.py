@@ -272,6 +272,8 @@ def _advice(memory: Memory) -> Iterator[str]:
             f"{makes:,} buffers were allocated{freed}: reuse them (`sync.Pool`, or a channel "
             "as a free list)."
         )
+    elif hits is not None and hits >= POOR_HITS:
+        yield f"{100 * hits:.0f} % of the freed buffers were reused: the buffer pool works."
 
 
 def _idle(memory: Memory) -> Iterator[str]:
