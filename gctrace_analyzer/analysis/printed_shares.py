@@ -57,6 +57,9 @@ def bounded(figures: Mapping[str, Any], spans: pl.DataFrame) -> dict[str, Any]:
 
 def about_range(spans: pl.DataFrame, *, by_print: bool) -> str:
     """Returns why GC CPU is a range: the largest cause."""
+    if by_print:
+        why = "its lines add up to another share than the whole percentages that they print"
+        return f"GC CPU is a range: {why}."
     names = ("gc_num", "waiting_cpu_ms", "gc_cpu_low_s", "gc_cpu_high_s")
     numbers, waiting_ms, low, high = select(spans, *names).get_columns()
     by_waiting = float(waiting_ms.sum()) / 1000
@@ -69,10 +72,7 @@ def about_range(spans: pl.DataFrame, *, by_print: bool) -> str:
             (high[0] or 0.0) if is_late else 0.0
         ),
     }
-    why = max(causes, key=lambda cause: causes[cause])
-    if by_print:
-        why = "its lines add up to another share than the whole percentages that they print"
-    return f"GC CPU is a range: {why}."
+    return f"GC CPU is a range: {max(causes, key=lambda cause: causes[cause])}."
 
 
 _SINCE_START = ("start_s", "gc_num", "gc_cpu_since_start_pct")

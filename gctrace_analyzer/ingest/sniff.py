@@ -275,6 +275,11 @@ _GO_COMMAND = re.compile(
 )
 
 
+_CERTAIN = re.compile(
+    r"(?:[\w-]+(?:\.[\w-]+)+|internal)/|(?:runtime|reflect|net|os)\b|command-line|testmain|.*\.test$"
+)
+"""A heading that is certainly of a package: others may be of a document, or a command of root."""
+
 _TRACED_PROGRAM = re.compile(
     r"\bGODEBUG=\S{0,99}?gctrace=[1-9]\S{0,99} {1,9}(?:[A-Z][A-Z0-9_]{0,40}=\S{1,99} {1,9}){0,5}"
     r"(?!go |[A-Z][A-Z0-9_]{0,40}=)\S"
@@ -290,8 +295,11 @@ _NEXT_COMMAND = re.compile(r"&&|\|\||;")
 OF_TOOLCHAIN = "Cycles may be those of "
 """Beginning of the sentence of `of_toolchain`: whose cycles these are comes before other notes."""
 
-GO_COMMANDS = ("go run", "go build", "go test", "# ")
-"""Text that lines of the go command have; the last is the begin of a package's heading."""
+GO_COMMANDS = (
+    "go run", "go build", "go test", "# command-line", "# testmain", "# github.com/",
+    "# runtime", "# internal/", "# reflect", "# net", "# os", ".test",
+)  # fmt: skip
+"""Text that identifies lines of the go command; `.test` ends the name of a test program."""
 
 
 def of_toolchain(text: str) -> str | None:
@@ -302,7 +310,8 @@ def of_toolchain(text: str) -> str | None:
     """
     if not any(word in text for word in GO_COMMANDS):
         return None
-    if not (named := [*_GO_COMMAND.finditer(text)]):
+    named = [*_GO_COMMAND.finditer(text)]
+    if not any(match[1] or _CERTAIN.match(match[2]) for match in named):
         return None
     is_test = _OF_TEST.search(text) is not None
     own = (_NEXT_COMMAND.split(match[1], maxsplit=1)[0].strip() for match in named if match[1])

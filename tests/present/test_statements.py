@@ -1023,6 +1023,18 @@ def test_a_command_whose_packages_are_headed_is_named_once() -> None:
 
 
 @pytest.mark.parametrize(
+    ("heading", "is_package"),
+    [
+        ("# ./server", False), ("# bin/server", False), ("# before/after", False),
+        ("# baseline", False), ("# shop/price.test", True), ("# github.com/shop/price", True),
+        ("# internal/abi", True), ("# runtime", True),
+    ],
+)  # fmt: skip
+def test_a_heading_or_a_command_of_root_is_no_package(heading: str, is_package: bool) -> None:
+    assert (of_toolchain(f"{heading}\n{log_of(9)}") is not None) is is_package
+
+
+@pytest.mark.parametrize(
     "prefix", ["", "2026-11-29T04:30:03.7301010Z ", "build | ", "[12:03:04] "]
 )
 def test_the_program_that_the_go_command_starts_last_is_judged(prefix: str) -> None:
