@@ -135,12 +135,14 @@ def memories(memstats: pl.DataFrame) -> list[Memory]:
     ]
 
 
-def _memory(part: pl.DataFrame) -> Memory:
-    def mib(name: str) -> pl.Series:
-        return part[name].cast(pl.Float64) / MIB
+def _mib(part: pl.DataFrame, name: str) -> pl.Series:
+    return part[name].cast(pl.Float64) / MIB
 
-    heap_sys, released, idle, in_use = (
-        mib(f"heap_{name}_bytes") for name in ("sys", "released", "idle", "inuse")
+
+def _heap(part: pl.DataFrame) -> tuple[pl.Series, pl.Series, pl.Series]:
+    """Returns what the heap obtained, what of it is idle, and what is in use, in MiB."""
+    heap_sys, idle, in_use = (
+        _mib(part, f"heap_{name}_bytes") for name in ("sys", "idle", "inuse")
     )
     # HeapSys is HeapIdle + HeapInuse: two values give the third, unless they contradict each other.
     heap_sys = heap_sys.fill_null(idle + in_use)
@@ -149,15 +151,31 @@ def _memory(part: pl.DataFrame) -> Memory:
         known.fill_null(rest.set(rest < 0, None))
         for known, rest in ((idle, heap_sys - in_use), (in_use, heap_sys - idle))
     )
-    held = heap_sys - released
-    pool, alloc = mib("pool_bytes"), mib("heap_alloc_bytes").fill_null(mib("alloc_bytes"))
+    return heap_sys, idle, in_use
+
+
+def _allocated(part: pl.DataFrame) -> pl.Series:
+    return _mib(part, "heap_alloc_bytes").fill_null(_mib(part, "alloc_bytes"))
+
+
+def needed_mib(part: pl.DataFrame) -> tuple[pl.Series, str]:
+    """Returns what the program needs in each of its dumps, and which memory that is."""
+    pool, (_, _, in_use) = _mib(part, "pool_bytes"), _heap(part)
     if pool.count():
-        needed, needed_is = pool, "the program's own buffers"
-    elif in_use.count():
-        needed, needed_is = in_use, "heap in use"
-    else:
-        needed, needed_is = alloc, HEAP_ALLOCATED
-    sys = mib("sys_bytes")
+        return pool, "the program's own buffers"
+    if in_use.count():
+        return in_use, "heap in use"
+    return _allocated(part), HEAP_ALLOCATED
+
+
+def _memory(part: pl.DataFrame) -> Memory:
+    heap_sys, idle, in_use = _heap(part)
+    released, alloc, next_goal = (
+        _mib(part, "heap_released_bytes"), _allocated(part), _mib(part, "next_gc_bytes"),
+    )  # fmt: skip
+    held = heap_sys - released
+    needed, needed_is = needed_mib(part)
+    sys = _mib(part, "sys_bytes")
     resolution = _largest(part["resolution_bytes"])
     first_outside, last_outside = _outside(part)
     memory = Memory(
@@ -174,17 +192,13 @@ def _memory(part: pl.DataFrame) -> Memory:
         needed_is=needed_is if needed.count() else None,
         released_mib=last(released),
         idle_unreleased_mib=last(idle - released),
-        spare_mib=last(
-            _at_least_0(idle - released - _at_least_0(mib("next_gc_bytes") - alloc))
-        ),
-        fragmentation_mib=last(
-            _at_least_0(in_use - alloc - _room(mib("next_gc_bytes"), alloc))
-        ),
+        spare_mib=last(_at_least_0(idle - released - _at_least_0(next_goal - alloc))),
+        fragmentation_mib=last(_at_least_0(in_use - alloc - _room(next_goal, alloc))),
         sys_mib=last(sys),
         off_heap_go_mib=last(sys - heap_sys),
         alloc_mib=last(alloc),
         alloc_max_mib=_largest(alloc),
-        rss_mib=last(mib("rss_bytes")),
+        rss_mib=last(_mib(part, "rss_bytes")),
         outside_first_mib=first_outside,
         outside_mib=last_outside,
         num_gc=_largest(part["num_gc"]),

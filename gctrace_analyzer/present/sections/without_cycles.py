@@ -12,7 +12,11 @@ from gctrace_analyzer.analysis.metrics.since_start import shows_costs
 from gctrace_analyzer.analysis.postmortem.circumstances import holders, restarted
 from gctrace_analyzer.analysis.postmortem.death import UNITS
 from gctrace_analyzer.analysis.postmortem.facts import LEAST_LIMIT_MIB, MOST_OF_LIMIT
-from gctrace_analyzer.analysis.postmortem.memory_of_dumps import FEWEST_DUMPS, Memory
+from gctrace_analyzer.analysis.postmortem.memory_of_dumps import (
+    FEWEST_DUMPS,
+    Memory,
+    needed_mib,
+)
 from gctrace_analyzer.analysis.postmortem.remedies import of_stop
 from gctrace_analyzer.analysis.settings.known_programs import is_not_go
 from gctrace_analyzer.ingest.evidence.cgroups import short_name
@@ -431,14 +435,13 @@ def rise(report: Report) -> Iterator[str]:
         yield f"{text[0].upper()}{text[1:]}"
 
 
-_NEEDED = ("pool_bytes", "heap_inuse_bytes", "heap_alloc_bytes", "alloc_bytes")
 _OF_GROWTH = {"live-heap-growth", "off-heap-growth"}
 
 
 def _course(memory: Memory, dumps: pl.DataFrame) -> str:
     """Returns how the needed memory changed from the first dump to the last."""
     first, last, most = memory.needed_first_mib, memory.needed_mib, memory.needed_max_mib
-    step, sizes = memory.resolution_mib, dumps.select(pl.coalesce(_NEEDED)).to_series()
+    step, (sizes, _) = memory.resolution_mib, needed_mib(dumps)
     if memory.dumps > 1 and first is not None and last is not None and most is not None:
         begin, peak, end = (rounded(size, step) for size in (first, most, last))
         is_change = not first / _CHANGED < last < first * _CHANGED
