@@ -88,8 +88,10 @@ def too_few(number: int, noun: str, since: str) -> str:
     return f"{' '.join(filter(None, (counted, since)))}; {least}"
 
 
-def too_few_steady(steady: int) -> str:
-    """Returns the refusal for too few cycles after the start-up."""
+def too_few_steady(steady: int, span_s: float = 0.0) -> str:
+    """Returns the refusal for too few cycles, or too little of their time, after the start-up."""
+    if steady >= DEFAULT.min_cycles:
+        return f"{steady} cycles in {span_s:.2g} s are too few: {DEFAULT.min_span_s:g} s are needed"
     return too_few(steady, "steady cycle", f"after the first {DEFAULT.warm_up_s:g} s")
 
 
@@ -122,8 +124,8 @@ def refusal(
         by_limit: whether the memory limit sets the goals.
         too_coarse: whether the clock shows no CPU time.
     """
-    if load.cycles < DEFAULT.min_cycles:
-        return too_few_steady(load.cycles)
+    if load.cycles < DEFAULT.min_cycles or load.span_s < DEFAULT.min_span_s:
+        return too_few_steady(load.cycles, load.span_s)
     if too_coarse:
         return TOO_COARSE
     if load.alloc <= 0 or (load.true_live <= 0 and not now.ballast):

@@ -265,7 +265,9 @@ _LOGGED = r"(?:\W{1,3} ?|[^\n#]{0,80}[\dZ:|\]] {1,3})?"
 """The prefix of a line: a quotation mark, or that of a log."""
 
 _GO_COMMAND = re.compile(
-    r"(?:^|[$#>%/✗✘➜❯»λ] *)((?:[A-Z][A-Z0-9_]*=\S+ +)*go (?:run|build|test)\b[^\n]{0,120})|"
+    # After a prompt, or anywhere if it turns gctrace on.
+    r"(?:^|[$#>%/✗✘➜❯»λ] *|\benv +|\b(?=GODEBUG=\S{0,99}?gctrace=[1-9]))"
+    r"((?:[A-Z][A-Z0-9_]*=\S+ +)*go (?:run|build|test)\b[^\n`]{0,120})|"
     # The heading of a package in the go command's output.
     rf"^{_LOGGED}"
     r"# (command-line-arguments|testmain|[\w.~-]{1,99}(?:/[\w.~-]{1,99}){1,9}|"
