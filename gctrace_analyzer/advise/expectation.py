@@ -106,7 +106,7 @@ def promised_by(
         )
         gogc, limit = _deployed(after)
         if gogc is None and not after.by_limit:
-            why = "its heap goals do not show GOGC: specify what it ran with"
+            why = "its heap goals do not show GOGC; specify what it ran with"
             return {}, f"{why} (promised: {several})"
         return {}, f"another setting was deployed ({_text(gogc, limit)}; promised: {several})"
 

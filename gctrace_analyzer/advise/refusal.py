@@ -32,7 +32,6 @@ the time was 7 to 11 times too low."""
 
 IMPOSSIBLE = "the log has values that no program can have"
 TOO_COARSE = "the clock of the log is too coarse for the CPU time of GC"
-UNKNOWN_GOGC = "GOGC is unknown; these samples"
 _STATE_LIMIT = "specify the memory limit that the program ran under"
 
 
@@ -133,7 +132,7 @@ def refusal(
     if too_old:
         return "Go 1.9 and earlier have a different pacer, which is not modelled"
     if now.gogc is None and not now.limit:
-        return f"GOGC is off, and an unknown memory limit sets the heap goal: {_STATE_LIMIT}"
+        return f"GOGC is off, and an unknown memory limit sets the heap goal; {_STATE_LIMIT}"
     starved = (bool(now.limit) or by_limit) and load.effective_gogc < THRASH_GOGC
     always = load.gc_active_share > ALWAYS_MARKING
     if always or starved or not _is_typical(load, whole):
@@ -143,7 +142,7 @@ def refusal(
     if by_limit and not now.limit:
         if whole is not None:
             return THRASHING
-        return f"an unknown memory limit sets the heap goal: {_STATE_LIMIT}"
+        return f"an unknown memory limit sets the heap goal; {_STATE_LIMIT}"
     return _contradiction(load, now, inferred=inferred)
 
 
@@ -161,18 +160,18 @@ def _contradiction(load: Load, now: Setting, *, inferred: bool) -> str | None:
     if now.ballast >= load.true_live:
         return (
             f"a ballast of {now.ballast:,.0f} MiB was given, but the live heap is only "
-            f"{load.true_live:,.0f} MiB: correct the ballast"
+            f"{load.true_live:,.0f} MiB; correct the ballast"
         )
     if limit and load.goal_p50 > 1.05 * limit:
         return (
             f"a memory limit of {limit:,.0f} MiB was given, but the heap goals are at "
-            f"{load.goal_p50:,.0f} MiB: correct the limit"
+            f"{load.goal_p50:,.0f} MiB; correct the limit"
         )
     if inferred or load.marked_live <= DEFAULT.gogc_min_live_mib:
         return None
     if gogc is not None and effective > 1.1 * gogc:
         return (
-            f"GOGC={gogc:.0f} was given, but the effective GOGC is {effective:.0f}: correct it"
+            f"GOGC={gogc:.0f} was given, but the effective GOGC is {effective:.0f}; correct it"
         )
     low, high = goal_range(limit or 0.0, load.stacks)
     if limit and DRIFT_LOW * low <= load.goal_p50 <= high:
@@ -181,14 +180,14 @@ def _contradiction(load: Load, now: Setting, *, inferred: bool) -> str | None:
         return None
     given = "off" if gogc is None else f"{gogc:.0f}"
     far = f", and the limit of {limit:,.0f} MiB is far from the heap goals" if limit else ""
-    return f"GOGC={given} was given, but the effective GOGC is {effective:.0f}{far}: correct it"
+    return f"GOGC={given} was given, but the effective GOGC is {effective:.0f}{far}; correct it"
 
 
 def state_gogc(fits: float | None) -> str:
     """Returns what samples show about an unknown GOGC, and how to specify it."""
     if not fits:
-        return "do not show it: specify it"
+        return "do not show it; specify it"
     return (
-        f"fit GOGC={fits:g}: if it was that, add `--gogc {fits:g}` (in `whatif`, `--gogc-now "
+        f"fit GOGC={fits:g}. If it was that, add `--gogc {fits:g}` (in `whatif`, `--gogc-now "
         f"{fits:g}`)"
     )

@@ -26,7 +26,7 @@ from gctrace_analyzer.advise.phrases import (
     worst_costs,
 )
 from gctrace_analyzer.advise.policy import lasts_text
-from gctrace_analyzer.advise.refusal import NOT_DESCRIBED, OF_BLOCKS, UNKNOWN_GOGC
+from gctrace_analyzer.advise.refusal import NOT_DESCRIBED, OF_BLOCKS
 from gctrace_analyzer.advise.subject import (
     CURED_BY_SETTINGS,
     GROWS,
@@ -303,8 +303,6 @@ def _better_input(analysis: Analysis, refused: str, *, short: bool, idle: bool) 
         return "Select a longer range, or report on the whole input."
     if "gc_cpu" in analysis.too_coarse:
         return "Record the log on a system with a finer clock."
-    if short and refused.startswith(UNKNOWN_GOGC):
-        return f"{refused}."
     if short and analysis.by_dumps:
         return "Record metrics of a longer time, under the usual load."
     if short and refused.endswith((NOT_DESCRIBED, OF_BLOCKS)):

@@ -28,6 +28,8 @@ ADDRESSABLE_BYTES = 1 << 48
 LARGEST_EXPORTED = 1 << 64
 """Metrics are unsigned numbers: GOGC=off is exported as 2**64 - 1, "no limit" as 2**63 - 1."""
 
+_MAY_BE_NONE = ("gogc_pct", "gomemlimit_bytes", "next_gc_bytes")
+
 EARLIEST, LATEST = datetime(1970, 1, 1), datetime(2200, 1, 1)
 """Range of timestamps, in UTC, in which arithmetic stays in the range of `datetime`."""
 
@@ -125,7 +127,7 @@ def exported_column(values: pl.Expr, column: pl.Expr) -> pl.Expr:
     """
     least = pl.when(column == "gogc_pct").then(-1).otherwise(0)
     most = (
-        pl.when(column.is_in(["gogc_pct", "gomemlimit_bytes"]))
+        pl.when(column.is_in(_MAY_BE_NONE))
         .then(float(LARGEST_EXPORTED))
         .when(column == "started_s")
         .then((LATEST - EARLIEST).total_seconds())
@@ -142,9 +144,9 @@ def exported(value: object, column: str) -> float | int | None:
     """
     if isinstance(value, bool) or not isinstance(value, int | float):
         return None
-    is_setting = column in ("gogc_pct", "gomemlimit_bytes")
     least = -1 if column == "gogc_pct" else 0
-    return value if least <= value <= (LARGEST_EXPORTED if is_setting else LARGEST) else None
+    most = LARGEST_EXPORTED if column in _MAY_BE_NONE else LARGEST
+    return value if least <= value <= most else None
 
 
 def are_all_exported(values: list[Any]) -> bool:

@@ -49,7 +49,7 @@ def test_a_small_heap_that_hides_gogc_is_no_other_setting() -> None:
     promise = gca.read(log("svc-a", "gogc100")).whatif(gogc=400)
     small = "samples/measured/gofmt/gogc400-02.log.gz"
     found = gca.compare(log("svc-a", "gogc100"), small, promise=promise)
-    assert "do not show GOGC: specify" in str(found.no_expectation)
+    assert "do not show GOGC; specify" in str(found.no_expectation)
     known = gca.compare(log("svc-a", "gogc100"), gca.read(small, gogc=400), promise=promise)
     assert known.no_expectation is None or "GOGC" not in known.no_expectation
 

@@ -431,3 +431,64 @@ def test_one_size_of_the_heap_is_enough_for_metrics() -> None:
     text = "".join(f'{name}{{instance="{n}:80"}} {n * mib}\n' for n in (46, 49))
     sentence = headline.verdict(read_text(text).report()).sentence
     assert "The heap in use of 2 programs was 46.0 MiB to 49.0 MiB at most." in sentence
+
+
+def _dumps(sizes: list[int], cycles: list[int]) -> str:
+    return "".join(
+        f"2026/11/29 10:00:0{at} Alloc = {size} MiB TotalAlloc = {size} MiB NumGC = {gcs}\n"
+        for at, (size, gcs) in enumerate(zip(sizes, cycles, strict=True))
+    )
+
+
+@pytest.mark.parametrize(
+    ("sizes", "cycles", "is_said"),
+    [
+        ([3, 20, 40, 60, 80], [0, 2, 3, 4, 5], True),
+        ([3, 20, 40, 80, 80], [0, 2, 3, 4, 5], False),  # It stopped.
+        ([3, 60, 40, 60, 80], [0, 2, 3, 4, 5], False),  # A cycle freed something.
+        ([3, 20, 40, 60, 80], [0, 0, 0, 1, 2], False),  # Too few cycles.
+    ],
+)
+def test_a_heap_that_never_falls_over_cycles_is_said_of_short_inputs_too(
+    sizes: list[int], cycles: list[int], *, is_said: bool
+) -> None:
+    found = headline.verdict(read_text(_dumps(sizes, cycles)).report())
+    assert ("never fell over 5 GC cycles" in found.sentence) == is_said
+    assert ("compare two heap profiles" in found.action) == is_said
+
+
+def test_a_scrape_of_a_program_that_hardly_uses_a_cpu_proves_that_gc_costs_little() -> None:
+    scrape = (
+        "go_gc_duration_seconds_sum 0.3\ngo_gc_duration_seconds_count 4811\n"
+        "go_memstats_alloc_bytes_total 5e10\nprocess_start_time_seconds 1764000000\n"
+        "go_memstats_last_gc_time_seconds 1764250000\n"
+    )
+    little = headline.verdict(read_text(f"{scrape}process_cpu_seconds_total 1821\n").report())
+    assert "used 0.73 % of one CPU, so GC costs little" in little.sentence
+    assert "second scrape" not in little.sentence
+    assert not little.action
+    much = headline.verdict(read_text(f"{scrape}process_cpu_seconds_total 91021\n").report())
+    assert "costs little" not in much.sentence
+    assert much.action
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '{"NumGC":0,"NextGC":18446744073709551615,"HeapAlloc":50000000,"Sys":60000000}\n',
+        '{"NumGC":0,"NextGC":18446744073709551615,"HeapAlloc":50000000,"Sys":60000000}\n' * 2,
+        "go_gc_duration_seconds_count 0\ngo_memstats_next_gc_bytes 1.8446744073709552e+19\n"
+        "go_memstats_heap_alloc_bytes 5e7\ngo_memstats_sys_bytes 6e7\n",
+    ],
+)
+def test_a_goal_of_64_bits_is_that_of_gogc_off_and_no_damage(text: str) -> None:
+    run = read_text(text)
+    assert run.settings.value("gogc") == "off"
+    assert not len(run.table("rejected"))
+    assert headline.verdict(run.report()).action.startswith("GOGC is off")
+
+
+def test_a_dump_before_the_first_cycle_has_no_date_of_1970() -> None:
+    run = read_text('{"NumGC":0,"LastGC":0,"HeapAlloc":68816,"Sys":7821576,"NextGC":4194304}\n')
+    assert run.settings.value("go_version") is None
+    assert "of the CPU" not in headline.verdict(run.report()).sentence

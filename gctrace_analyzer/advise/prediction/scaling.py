@@ -21,7 +21,7 @@ from gctrace_analyzer.advise.observed import thrashing
 from gctrace_analyzer.advise.prediction import pacer
 from gctrace_analyzer.advise.prediction.model import Setting
 from gctrace_analyzer.advise.prediction.outcome import Outcome, Predictor, blank
-from gctrace_analyzer.advise.refusal import UNKNOWN_GOGC, state_gogc, too_few
+from gctrace_analyzer.advise.refusal import state_gogc, too_few
 from gctrace_analyzer.advise.subject import (
     advised_process,
     other_cause,
@@ -452,7 +452,7 @@ def _baseline(
     process = _process(analysis)
     settings = analysis.settings if process is None else analysis.settings_of(process)
     if (gogc := _gogc(means, settings)) == UNKNOWN:
-        return f"{UNKNOWN_GOGC} {state_gogc(means['fits'])}"
+        return f"GOGC is unknown; these samples {state_gogc(means['fits'])}"
     ballast = float(settings.value("ballast_mib") or 0.0)
     share = min(max(alloc / rate / room, LEAST_SHARE), MOST_SHARE)
     return Scaling(

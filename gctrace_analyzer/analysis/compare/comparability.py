@@ -199,14 +199,14 @@ def _mixed_gogc(was: Circumstances, now: Circumstances) -> Iterator[Difference]:
                 "note",
                 "changed_gogc",
                 f"{side.label}: GOGC changed while the program ran ({side.gogc_levels}), so its "
-                "figures mix several settings: compare time ranges with one GOGC.",
+                "figures mix several settings. Compare time ranges with one GOGC.",
             )
         elif side.gogc_of_runs:
             yield Difference(
                 "note",
                 "changed_gogc",
                 f"{side.label}: its runs or processes have different GOGC ({side.gogc_of_runs}), "
-                "so its figures mix several settings: make each setting a side of its own.",
+                "so its figures mix several settings. Make each setting a side of its own.",
             )
 
 

@@ -85,4 +85,5 @@ def outside_go(memstats: pl.DataFrame, go: str | None = None) -> pl.Series:
 def newest_time(memstats: pl.DataFrame) -> Any:
     """Returns the time of the last cycle or dump; None if no time is known."""
     last_gc = pl.from_epoch("last_gc_unix_ns", "ns").dt.replace_time_zone("UTC")
+    last_gc = pl.when(pl.col("last_gc_unix_ns") > 0).then(last_gc)
     return memstats.select(pl.max_horizontal(last_gc, "logged_at").max()).item()

@@ -215,6 +215,9 @@ def from_record(value: Mapping[str, Any]) -> Row:
     """Returns the row of a JSON object with MemStats fields; other fields are ignored."""
     filled, _ = columns([value])
     row = {name: values[0] for name, values in filled.items() if values[0] is not None}
+    if row.get("next_gc_bytes", 0) > numbers.LARGEST:
+        # `^0 if disabled` in runtime/mstats.go: neither GOGC nor a memory limit sets a goal.
+        row |= {"next_gc_bytes": None, "gogc_pct": -1}
     if row.get("rss_bytes", math.inf) < row.get("alloc_bytes", 0):
         # Older Beats print the change instead (#7505).
         del row["rss_bytes"]

@@ -363,19 +363,23 @@ def _with_versions(wide: pl.DataFrame, samples: Samples) -> pl.DataFrame:
 
 def completed(wide: pl.DataFrame) -> pl.DataFrame:
     """Returns rows of numbers with the derived columns, in the right types."""
-    names = (*SUMS, *chain.from_iterable(SUMS.values()), "started_s", "gogc_pct")
+    settings = ("gogc_pct", "gomemlimit_bytes", "next_gc_bytes")
+    names = (*SUMS, *chain.from_iterable(SUMS.values()), "started_s", *settings)
     wide = wide.with_columns(
         pl.lit(None, pl.Float64).alias(name)
-        for name in dict.fromkeys((*names, "gomemlimit_bytes"))
+        for name in dict.fromkeys(names)
         if name not in wide.columns
     )
     for name, parts in SUMS.items():
         of_parts = pl.sum_horizontal(parts, ignore_nulls=False)
         wide = wide.with_columns(pl.coalesce(name, of_parts))
-    gogc, limit = pl.col("gogc_pct"), pl.col("gomemlimit_bytes")
+    gogc, limit, goal = (pl.col(name) for name in settings)
+    # Without a goal, NextGC is the largest number (`^0 if disabled` in runtime/mstats.go).
+    is_off = (gogc >= _ABSURD_GOGC).fill_null(goal >= NO_LIMIT)
     started_us = (pl.col("started_s") * 1e6).round().cast(pl.Int64)
     wide = wide.with_columns(
-        gogc_pct=pl.when(gogc >= _ABSURD_GOGC).then(GOGC_OFF).otherwise(gogc),
+        gogc_pct=pl.when(is_off).then(GOGC_OFF).otherwise(gogc),
+        next_gc_bytes=pl.when(goal < NO_LIMIT).then(goal),
         gomemlimit_bytes=pl.when(limit < NO_LIMIT).then(limit),
         gomemlimit_off=limit >= NO_LIMIT,
         started_at=pl.from_epoch(started_us, "us").dt.replace_time_zone("UTC"),

@@ -180,9 +180,9 @@ def method(pair: Pair) -> str:
     runs = f"{runs} {'run' if several == [1] else 'runs'} of each benchmark. " if runs else ""
     return (
         f"{runs}The 95 % intervals of the changes hold for all benchmarks together. ~: not "
-        f"significant, or at most {100 * SAME_SHARE:.0f} %. –: no verdict: fewer than five "
-        "runs of each side (time/op), too few cycles (GC CPU/op), a slower machine, or other "
-        "work on the CPUs."
+        f"significant, or at most {100 * SAME_SHARE:.0f} %. –: no verdict, because of "
+        "fewer than five runs of each side (time/op), too few cycles (GC CPU/op), a slower "
+        "machine, or other work on the CPUs."
         + " GC CPU/op: CPU time of the collector per operation."
         * _shows_gc_cpu(pair)
     )

@@ -166,7 +166,8 @@ def _remark(text: str) -> Paragraphs:
 
 def further_tables(pair: Pair) -> Iterator[tuple[Table, str]]:
     """Yields the tables about the load and the prediction, each with its note."""
-    if pair.measurement is None and (load := of_load(pair)) is not None:
+    is_of_load = pair.measurement is None and not pair.benchmarks
+    if is_of_load and (load := of_load(pair)) is not None:
         yield load, LOAD_NOTE
     if (predicted := expectation(pair)) is not None:
         yield predicted, expectation_note(pair)
@@ -223,7 +224,7 @@ def notes(pairs: Sequence[Pair]) -> Iterator[str]:
         if side.processes > len(side.measured) and not of_benchmarks:
             runs = count(len(side.measured), "run")
             yield (
-                f"{side.label}: {side.processes} processes in {runs}: the figures cover all of "
+                f"{side.label}: {side.processes} processes in {runs}. The figures cover all of "
                 "them together."
             )
     if any(len(side.measured) < 2 for side in sides) and not of_benchmarks:
@@ -393,8 +394,8 @@ def _load(pair: Pair) -> str:
         return "the load may differ"
     if alloc.no_verdict_because == ONE_RUN:
         rate = percent(alloc.relative or 0.0)
-        return f"but the program, which is CPU-bound, allocates at another rate ({rate})"
-    return "same load" if pair.load_is_given else "the program is CPU-bound"
+        return f"but one run does not show why the allocation rate differs ({rate})"
+    return "same load" if pair.load_is_given else "the program allocates as fast as it can"
 
 
 def _best(pairs: Sequence[Pair]) -> str:

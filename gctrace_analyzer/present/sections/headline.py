@@ -89,8 +89,9 @@ def verdict(report: Report) -> Statement:
     if reached.start_s is not None:
         when = f", when {reached.changed}" if reached.changed else ""
         parts.append(f"It began at {report.moment(reached.process, reached.start_s)}{when}.")
-    parts.extend(rise(report))
-    level, action = reached.level, reached.action
+    risen, next_step = rise(report)
+    parts.extend(filter(None, [risen]))
+    level, action = reached.level, f"{reached.action} {next_step}".strip()
     grew = (text for text in report.analysis.summary.warnings if text.startswith(GREW))
     if (leak := next(grew, "")) and "goroutines" not in reached.sentence:
         text, _, compare = leak.partition(": ")

@@ -145,7 +145,7 @@ def _undecided(pair: Pair, measurement: Measurement) -> str:
     change = pair.changes[decider]
     between = interval(change)
     text = (
-        f"{label}: undecided after {count(measurement.rounds, 'round')}: {_noun(decider)} "
+        f"{label}: undecided after {count(measurement.rounds, 'round')}, {_noun(decider)} "
         f"{percent(change.relative or 0.0)}{f' ({between})' * (between != NONE)}"
     )
     needed = measurement.rounds_needed(pair.after.label)

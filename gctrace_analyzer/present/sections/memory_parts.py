@@ -69,7 +69,7 @@ MUCH = 0.25
 """Share of what Go obtained. A part this large gets a sentence."""
 
 _CONSPICUOUS = 0.1
-"""Share of the memory. If a part other than the heap in use is this large, all parts get a row."""
+"""Share of the memory. If no part explains this much of it, that gets a row."""
 
 LEAST_MIB = 64.0
 """MiB. A smaller part of the memory gets no row."""
@@ -116,6 +116,8 @@ def memory_parts(report: Report) -> Table | None:
         for part in parts
         if part.size_mib > max(_SMALL * total, part.within_mib)
     ]
+    if len(rows) < 2:
+        return None
     head = ("Memory by use", "size", _HEAD[of].format(rounded(total, step)), "what lowers it")
     return Table(head, "lrrl", rows, least=(0, 0, 0, _LEAST_REMEDY))
 
@@ -169,12 +171,9 @@ def _known(report: Report) -> tuple[list[_Part], float, str] | None:
     # Mapped memory need not be resident, so resident memory may be less than a part.
     if not parts or max(part.size_mib for part in parts) > total:
         return None
-    others = [part for part in parts if part.name not in _HEAP]
     resident = row["rss_bytes"] or row["rss_peak_bytes"]
     if resident and sum(part.size_mib for part in parts) > total and (held := _held(row)):
         total, resident = held, None
-    if not resident and not any(part.size_mib > _CONSPICUOUS * total for part in others):
-        return None
     return parts, total, "of RSS" if resident else "of Go" if _held(row) else "of heap"
 
 
@@ -299,10 +298,7 @@ def _of_heap(row: Mapping[str, int | None], *, may_limit: bool) -> Iterator[_Par
     elif objects is not None:
         yield _Part(_OBJECTS, objects, fewer)
         # Objects never move: one that stays keeps its whole span.
-        free, goal = (in_use or objects) - objects, _mib(row, "next_gc_bytes")
-        is_needed = goal is not None and objects + free <= goal
-        lower = "little: the heap fills it until its goal" if is_needed else _FREE
-        yield _Part("free inside spans", free, lower)
+        yield _Part("free inside spans", (in_use or objects) - objects, _FREE)
     kept = _mib(row, "heap_free_bytes")
     if kept is None and idle is not None and released is not None:
         kept = idle - released

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from gctrace_analyzer.analysis.metrics import since_start
-from gctrace_analyzer.analysis.settings.releases import may_limit
 from gctrace_analyzer.ingest.memstats import fields
 from gctrace_analyzer.present.format import count, duration, mib_per_s, place, share
 from gctrace_analyzer.present.sections.overview import named
@@ -38,6 +37,8 @@ def costs(report: Report) -> Iterator[str]:
             yield "What GC has cost since the start is not in the input."
         return
     yield from _since_start(report)
+    if is_little(report):
+        return
     dump = "scrape" if report.is_scraped else "dump"
     dumps = report.analysis.tables["memstats"]
     if len(dumps) > len(rows):
@@ -60,7 +61,7 @@ def _since_start(report: Report) -> Iterator[str]:
     if len(rows) == 1:
         row = rows.row(0, named=True)
         cpu, pauses = _cpu_since_start(row), _pauses_since_start(row)
-        cpu = cpu and f"{cpu}{_judged(report)}"
+        cpu = cpu and row["gc_cycles"] != 0 and f"{cpu}{_judged(report)}"
         text = "; ".join(filter(None, (cpu, pauses))) or "no GC pause was measured"
         # A ring of pauses alone does not cover the time since the start.
         only_ring = not cpu and row["gc_cycles"] is None and not row["stw_total_ms"]
@@ -69,10 +70,9 @@ def _since_start(report: Report) -> Iterator[str]:
         if at != last and not report.is_scraped:
             since = f"From its start to the dump of {place(row['source'], at)}"
         yield f"{text[:1].upper()}{text[1:]}." if only_ring else f"{since}, {text}."
-        yield from _rates(row)
+        yield from _rates(row, is_little=is_little(report))
         yield from _forced(row)
         yield from _long_pause(row, report)
-        yield from _stops_the_world(row, report)
     elif (s := report.analysis.figures).cycles:
         why = " (a file without times counts as one)" * (rows["end_at"].count() == 0)
         yield (
@@ -89,6 +89,20 @@ def is_costly(report: Report) -> bool:
     """Returns whether GC has taken a share of CPU since the start that is worth lowering."""
     shares = _of_long_runs(report)["gc_cpu_share"]
     return bool((shares >= report.analysis.thresholds.gc_cpu_warn).any())
+
+
+def is_little(report: Report) -> bool:
+    """Returns whether the input proves that GC has cost little since the start."""
+    t, rows = report.analysis.thresholds, _of_long_runs(report)
+    # GC took at most what the whole program used, and the program may use at least one CPU.
+    used = pl.col("cpu_s") / pl.when(pl.col("length_s") >= t.short_log_s).then("length_s")
+    is_cheap = (pl.min_horizontal("gc_cpu_share", used) < t.gc_cpu_little) | (
+        pl.col("gc_cycles") == 0
+    )
+    is_short = pl.col("stw_max_ms").fill_null(0.0) < t.stw_bad_ms
+    return len(rows) > 0 and bool(
+        rows.select((is_cheap & is_short).fill_null(value=False).all()).item()
+    )
 
 
 def _of_long_runs(report: Report) -> pl.DataFrame:
@@ -184,12 +198,15 @@ def _least(estimated: Collection[str]) -> str:
     return "at least " if "stw_total_ms" in estimated else ""
 
 
-def _rates(row: Mapping[str, Any]) -> Iterator[str]:
+def _rates(row: Mapping[str, Any], *, is_little: bool) -> Iterator[str]:
     """Yields what GC did on average, if the time since the start is known."""
     length_s, stopped_ms, cpu_s = row["length_s"], row["stw_total_ms"], row["cpu_s"]
     if length_s and stopped_ms and row["alloc_mib_per_s"] and row["gc_per_s"]:
         used = (
-            f"; GC and the program used {share(cpu_s / length_s)} of one CPU" if cpu_s else ""
+            f"; GC and the program used {share(cpu_s / length_s)} of one CPU"
+            f"{', so GC costs little' * is_little}"
+            if cpu_s
+            else ""
         )
         yield (
             f"On average over these {duration(length_s)}: {digits(row['gc_per_s'], 2)} cycles/s, "
@@ -205,23 +222,6 @@ def _forced(row: Mapping[str, Any]) -> Iterator[str]:
         yield (
             f"{forced:,} of {count(cycles, 'cycle')} were forced (`runtime.GC`, "
             "`debug.FreeOSMemory`): look for these calls first."
-        )
-
-
-_MARKED_MIB_PER_MS = 100.0
-"""More than any machine marks: shorter pauses of a heap did not mark it."""
-
-
-def _stops_the_world(row: Mapping[str, Any], report: Report) -> Iterator[str]:
-    """Yields a sentence if every cycle stopped an old program long enough to mark its heap."""
-    shortest, heap = row["stw_min_ms"] or 0.0, row["heap_alloc_mib"]
-    is_old = not may_limit(report.analysis.settings.value("go_version"))
-    if shortest < report.analysis.thresholds.stw_bad_ms or not row["pauses_listed"] or not heap:
-        return
-    if is_old and shortest * _MARKED_MIB_PER_MS >= heap:
-        yield (
-            "Go before 1.5 stops the program for the whole cycle: build it with a current Go "
-            "first."
         )
 
 

@@ -37,7 +37,7 @@ from gctrace_analyzer.present.sections.memory_parts import (
     largest_part,
     of_scavenger,
 )
-from gctrace_analyzer.present.sections.since_start import costs, is_costly
+from gctrace_analyzer.present.sections.since_start import costs, is_costly, is_little
 from gctrace_analyzer.units import MIB
 
 if TYPE_CHECKING:
@@ -49,9 +49,6 @@ if TYPE_CHECKING:
 _LARGEST = re.compile(r"^Resident(?: memory of|:) (\S{1,64})")
 """The process with the most memory among those that an input lists."""
 _MOST_CONTAINERS = 3
-_LEAST_RETURNED = 0.1
-"""Share of the obtained memory."""
-
 _CHANGED = 2.0
 """Factor. Under GOGC=100, a smaller change may occur from one cycle to the next."""
 _ROSE = 1.25
@@ -69,13 +66,17 @@ _RECORD_IF_GO = f"If it is written in Go, {_TO_RECORD}".replace("run the program
 _COSTS = f"To see what GC costs, run it with {_GCTRACE}."
 _HOLDS = (
     "To see what holds the heap, take a heap profile (`go tool pprof "
-    "http://HOST:PORT/debug/pprof/heap`); MemStats has the other parts (HeapIdle, StackSys, GCSys)."
+    "http://HOST:PORT/debug/pprof/heap`)."
 )
 _OUTSIDE = (
     "Find out what grows outside Go: cgo, mmap, libraries of the system. No heap profile of Go "
     "shows it; `/proc/PID/smaps` of Linux and VMMap of Windows do."
 )
 _RECORD_LATER = "To see what GC costs, record it again under load."
+_OFF = (
+    "GOGC is off: without GOMEMLIMIT, GC never starts by itself and the heap only grows. If the "
+    "program runs long, set GOMEMLIMIT too."
+)
 _RECORD_TOO = "Add the log of the same run (GODEBUG=gctrace=1) to see what it costs."
 _LAST_WORDS = (
     "Read what it printed last; to see what GC costs, run it with GODEBUG=gctrace=1 and keep its "
@@ -166,15 +167,18 @@ def _next_of_memory(report: Report) -> str:
     if is_costly(report):
         return f"To get settings that lower it, {_TO_RECORD}"
     if (report.analysis.dumps.since_start["gc_cycles"] == 0).any():
-        return _RECORD_LATER
+        return _OFF if report.analysis.settings.value("gogc") == "off" else _RECORD_LATER
+    of_costs = "" if is_little(report) else _COSTS
     if part := largest_part(report):
-        return f"{part} {_COSTS}"
+        return f"{part} {of_costs}".rstrip()
     if len(report.analysis.memory) == 1 and _grew_beyond_go(report.analysis.tables["memstats"]):
-        return f"{_OUTSIDE} {_COSTS}"
+        return f"{_OUTSIDE} {of_costs}".rstrip()
     sizes = [(own.needed_mib or 0.0, own.rss_mib or 0.0) for own in report.analysis.memory]
     is_small = all(needed < max(LEAST_MIB, resident / 2) for needed, resident in sizes)
     is_profile = any(source.kind == "pprof" for source in report.analysis.log.sources)
-    return _RECORD if is_small or is_profile else f"{_HOLDS} {_COSTS}"
+    if is_small or is_profile:
+        return of_costs and _RECORD
+    return f"{_HOLDS} {of_costs}".rstrip()
 
 
 def _of_ends(tables: Mapping[str, pl.DataFrame]) -> tuple[str, str] | None:
@@ -353,8 +357,7 @@ def _sizes(report: Report) -> Iterator[str]:
     parts = [f"the runtime obtained {held.pop()} from the OS"] if len(held) == 1 else []
     for memory in known:
         returned = memory.released_mib or 0.0
-        conspicuous = returned or memory.idle_unreleased_mib or 0.0
-        if parts and conspicuous > _LEAST_RETURNED * (memory.sys_mib or 0.0):
+        if parts and memory.released_mib is not None:
             parts = [f"{parts[0]} and returned {mib(returned) if returned else 'none'} of it"]
         elif not parts and returned > MUCH * (memory.heap_sys_mib or 0.0):
             parts = [f"{mib(returned)} were returned to the OS"]
@@ -420,21 +423,31 @@ def _grew_beyond_go(dumps: pl.DataFrame) -> tuple[float, float] | None:
     return (first[0], beyond) if beyond > first[0] else None
 
 
-def rise(report: Report) -> Iterator[str]:
-    """Yields how the memory of the only program rose between dumps, if no finding reports it."""
+def rise(report: Report) -> tuple[str, str]:
+    """Returns how the memory of the only program rose between dumps, and what to do.
+
+    Both are empty if it did not rise, or if a finding reports it.
+    """
     names = {finding.name for finding in report.analysis.findings}
     if len(report.analysis.memory) != 1 or not report.analysis.by_dumps or names & _OF_GROWTH:
-        return
-    memory = report.analysis.memory[0]
-    course = _course(memory, report.analysis.tables["memstats"])
-    named = memory.needed_is or ""
-    if course.startswith("rose") and (memory.needed_mib or 0.0) > LEAST_MIB:
-        subject = named if named.startswith("the ") else f"the {named}"
-        span = f"within {duration(memory.elapsed_s)}, " if memory.elapsed_s else ""
-        text = f"{span}{subject} {course}."
-        yield f"{text[0].upper()}{text[1:]}"
+        return "", ""
+    memory, dumps = report.analysis.memory[0], report.analysis.tables["memstats"]
+    course, named = _course(memory, dumps), memory.needed_is or ""
+    if not course.startswith("rose") or (memory.needed_mib or 0.0) <= LEAST_MIB:
+        return "", ""
+    subject = named if named.startswith("the ") else f"the {named}"
+    span = f"within {duration(memory.elapsed_s)}, " if memory.elapsed_s else ""
+    steps = needed_mib(dumps)[0].drop_nulls().diff().drop_nulls()
+    cycles, still = memory.gcs_between or 0, steps[-1] > 0 and (steps >= 0).all()
+    never = still and min(cycles, len(steps)) >= FEWEST_DUMPS - 1
+    text = f"{span}{subject} {course}{f', and never fell over {cycles} GC cycles' * never}."
+    return f"{text[0].upper()}{text[1:]}", _STILL_RISES * never
 
 
+_STILL_RISES = (
+    "If it keeps rising, compare two heap profiles (`go tool pprof -diff_base`, "
+    "/debug/pprof/heap)."
+)
 _OF_GROWTH = {"live-heap-growth", "off-heap-growth"}
 
 

@@ -36,7 +36,7 @@ def now(run: gca.Run) -> float | None:
         assert summary.effective_gogc_p50 is None
         # The report says once what the live heap is estimated from.
         if assumed := re.search(r"as if GOGC were (\d+)", " ".join(summary.warnings)):
-            assert f"fit GOGC={assumed[1]}:" in row["refused"]
+            assert f"fit GOGC={assumed[1]}." in row["refused"]
             assert f"add `--gogc {assumed[1]}`" in row["refused"]
         return None
     assert "from the allocation per cycle" in row["warnings"]
@@ -103,8 +103,9 @@ def test_where_only_gogc_is_missing_the_action_is_the_option_that_states_it(
             "Frees": 10**6, "HeapInuse": 83_000_000, "HeapIdle": 29_000_000,
         }  # fmt: skip
         name.write_text(json.dumps({"cmdline": ["./cache"], "memstats": stats}))
-    verdict = gca.read(*names).report().verdict
-    assert verdict is not None
-    assert verdict.action.startswith(
-        "GOGC is unknown; these samples fit GOGC=100: if it was that, add `--gogc 100`"
+    report = gca.read(*names).report()
+    assert report.verdict is not None
+    assert report.verdict.action == "Record metrics of a longer time, under the usual load."
+    assert str(report.advice.baseline.refused).startswith(
+        "GOGC is unknown; these samples fit GOGC=100. If it was that, add `--gogc 100`"
     )

@@ -84,5 +84,5 @@ def test_an_undecided_run_time_does_not_hide_the_cpu_time() -> None:
         changes=one.changes("b") | {"alloc_mib_per_s": Change("alloc_mib_per_s")},
     )
     found = measured.verdict([pair], one)
-    assert found.startswith("b: undecided after 6 rounds: run time")
+    assert found.startswith("b: undecided after 6 rounds, run time")
     assert "it uses 49 % less CPU" in found
