@@ -183,7 +183,7 @@ def _unframed(
         others = all_others(lines, data)
         return others.filter(~pl.col("line_no").is_in(numbers.implode()))
 
-    useful, _ = _useful(rest, every_line)
+    useful, payload = _useful(rest, every_line)
     runtime = int(_match(useful, patterns.RUNTIME).sum()) + len(numbers)
     if runtime * _MOSTLY_BARE <= bare:
         # In this log records have no prefix: text before a record comes from another write.
@@ -193,27 +193,50 @@ def _unframed(
         return stripped, [], None
     if bare:
         useful = _relevant(useful)
+
+    def with_values() -> pl.DataFrame:
+        more, _ = _useful(every_line(), every_line, are_read=True)
+        return _relevant(more) if bare else more
+
+    rest_of = None if payload.any() else with_values
     if len(useful):
-        return _decided(lines, framed, useful, data)
+        return _decided(lines, framed, useful, data, rest_of)
     # The chunks of a log have the same frames, so all wait for the decision of the first.
     with framing.DECIDING:
         if (recalled := framing.recalled(framed)) is None:
-            return _decided(lines, framed, useful, data)
+            return _decided(lines, framed, useful, data, rest_of)
     stripped, known = recalled
     return stripped, framed.bare_cycles, framing.metadata(framed, known)
 
 
 def _decided(
-    lines: Lines, framed: Framed, useful: pl.DataFrame, data: bytes
+    lines: Lines,
+    framed: Framed,
+    useful: pl.DataFrame,
+    data: bytes,
+    with_values: Callable[[], pl.DataFrame] | None,
 ) -> tuple[Stripped, list[pl.DataFrame], pl.DataFrame | None]:
-    """Returns the result of `_unframed`, from what the lines of each frame have in common."""
+    """Returns the result of `_unframed`, from what the lines of each frame have in common.
+
+    Args:
+        lines: the lines of the chunk.
+        framed: its records inside a frame.
+        useful: its other lines that may be useful.
+        data: the chunk.
+        with_values: returns those for the case that another reader reads a framed line, which may
+            need lines of values only; None if `useful` has them.
+    """
     alone = useful.is_empty()
     while True:
         tally = framing.tally(framed)
         probes = lines_at(lines, data, framed.probes)
         stripped = strip_prefixes(_in_order(useful, probes), tally)
         is_probe = pl.col("line_no").is_in(pl.Series(framed.probes).implode())
-        looked_at = stripped._replace(lines=_records_alone(stripped.lines.filter(is_probe)))
+        probed = stripped.lines.filter(is_probe)
+        looked_at = stripped._replace(lines=_records_alone(probed))
+        if with_values is not None and len(looked_at.lines) < len(probed):
+            useful, with_values, alone = with_values(), None, False
+            continue
         known = framing.agreeing(framed, looked_at, _cycles_of(looked_at))
         keys = sorted(known["key"])
         if len(keys) == len(framed.keys):
@@ -253,21 +276,23 @@ def _in_order(lines: pl.DataFrame, others: pl.DataFrame) -> pl.DataFrame:
 
 
 def _useful(
-    lines: pl.DataFrame, every_line: Callable[[], pl.DataFrame]
+    lines: pl.DataFrame, every_line: Callable[[], pl.DataFrame], *, are_read: bool = False
 ) -> tuple[pl.DataFrame, pl.Series]:
     """Returns the lines that may be useful or are long, and which of them match `_others`.
 
     Args:
         lines: lines, of which those without a match of `patterns.HINT` and `COARSE` may be missing.
         every_line: returns `lines` with none missing.
+        are_read: whether a line elsewhere is for another reader, so that values matter here.
     """
     maybe = lines
-    if len(lines):
+    if len(lines) and not are_read:
         maybe = where(lines, _match(lines, f"{patterns.HINT}|{COARSE}") | _are_long(lines))
     if maybe.is_empty():
         return maybe, pl.Series(dtype=pl.Boolean)
     # `COARSE` misses the rows of an OOM task table, so the lines found by `HINT` are used.
-    if (payload := _match(maybe, _others())).any():
+    payload = _match(maybe, _others())
+    if payload.any() and not are_read:
         maybe = every_line()
         payload = _match(maybe, _others())
     useful = payload | _match(maybe, patterns.HINT) | _are_long(maybe)

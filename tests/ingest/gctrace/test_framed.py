@@ -163,3 +163,10 @@ def test_what_is_known_of_frames_is_bounded() -> None:
 def test_a_time_of_an_impossible_year_has_no_unit_either() -> None:
     line = f"build\tRun tests\t0026-11-20T10:15:31.1814560Z {record(1)}\n"
     assert difference(line.encode()) is None
+
+
+@needs_core
+def test_a_line_of_another_reader_in_front_of_a_record_keeps_lines_of_values() -> None:
+    """Lines of numbers only belong to readers of other formats."""
+    scavenged = "scvg: inuse: 1, idle: 2, sys: 3, released: 4, c00:02"
+    assert difference(f"20\n26/11/20 08:00:02 {scavenged} {record(1)}\n".encode()) is None
