@@ -95,14 +95,18 @@ def _several(deaths: Sequence[PostMortem], cause: str, first: str) -> str:
 
 
 def _did(names: dict[str, list[PostMortem]], deed: str) -> str:
-    """Returns what happened to which programs, starting with the most kills."""
-    most = sorted(names.items(), key=lambda item: (-len(item[1]), item[0]))
+    """Returns what happened to which programs, the most kills and then the largest first."""
+    most = sorted(names.items(), key=lambda item: (-len(item[1]), -_largest(item[1]), item[0]))
     shown = [
         f"{name}{f' ({len(own):,} times)' if len(own) > 1 else ''}{_with_size(own)}"
         for name, own in most
     ]
     who = shown[0] if len(shown) == 1 else f"{', '.join(shown[:-1])} and {shown[-1]}"
     return f"{who} {'was' if len(shown) == 1 else 'were'} {deed}"
+
+
+def _largest(deaths: Sequence[PostMortem]) -> float:
+    return max(death.resident_mib or 0.0 for death in deaths)
 
 
 def _other_reasons(deaths: Sequence[PostMortem], known: Sequence[str]) -> Iterator[str]:

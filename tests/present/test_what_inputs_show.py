@@ -238,7 +238,7 @@ def test_a_log_of_something_else_gets_no_advice_for_go(text: str, said: str) -> 
 def test_a_list_of_containers_has_their_exit_codes() -> None:
     line = '2b3c4d5e6f70  shop:dev  "/app/worker"  2 hours ago  Exited (2) 2 hours ago    worker-1\n'
     found = headline.verdict(read_text(line).report())
-    ended = "The container worker-1 ended with exit code 2 (that of a panic"
+    ended = "The container worker-1 ended with exit code 2 (in Go, that of a panic"
     assert found.sentence.startswith(ended)
     killed = line.replace("(2)", "(137)").replace("worker-1", "api-1").replace("2b3c", "9b1c")
     assert ended in " ".join(str(read_text(killed + line).summary()).split())

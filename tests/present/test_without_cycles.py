@@ -44,20 +44,22 @@ def test_parts_of_a_kill_say_what_is_missing(name: str, shows: str, to_add: str)
 
 
 @pytest.mark.parametrize(
-    ("name", "unit", "signal"),
+    ("name", "unit", "ended"),
     [
-        ("wild/oom-prometheus7987-systemd", "prometheus", "SIGKILL"),
-        ("written/k14-systemd-137-na-d", "ledger", "SIGKILL"),
-        ("written/k12-systemd-watchdog-b", "sensord", "SIGABRT after it did not report"),
+        ("wild/oom-prometheus7987-systemd", "prometheus", "was killed by SIGKILL"),
+        (
+            "written/k14-systemd-137-na-d",
+            "ledger",
+            "ended with exit code 137 (SIGKILL to it, or",
+        ),
+        ("written/k12-systemd-watchdog-b", "sensord", "was killed by SIGABRT after it did not"),
     ],
 )
 def test_the_end_of_a_unit_alone_proves_no_lack_of_memory(
-    name: str, unit: str, signal: str
+    name: str, unit: str, ended: str
 ) -> None:
     found = headline.verdict(gca.read(CORPUS / f"{name}.log").report())
-    assert found.sentence.startswith(
-        f"The main process of the unit {unit}.service was killed by {signal}"
-    )
+    assert found.sentence.startswith(f"The main process of the unit {unit}.service {ended}")
     assert "nothing in the input proves that memory ran out" in found.sentence
 
 
@@ -208,7 +210,7 @@ def test_benchmarks_without_gctrace_are_for_comparing() -> None:
         (
             "    State:          Running\n    Last State:     Terminated\n"
             "      Reason:       Error\n      Exit Code:    2\n    Restart Count:  5\n",
-            "ended with exit code 2 (that of a panic or fatal error in Go), not by SIGKILL",
+            "ended with exit code 2 (in Go, that of a panic, a fatal error or a wrong flag), not by",
         ),
     ],
 )

@@ -62,7 +62,7 @@ def about_limit(facts: Evidence, tables: Mapping[str, pl.DataFrame]) -> Iterator
         yield _at_limit(facts, facts.limit.limit_mib)
     else:
         most = death.used_bytes
-        used = "" if most is None else f"It used {size_text(most / MIB)} at most."
+        used = "" if most is None else f"It used {_in_tenths(most / MIB)} at most."
         if said := f"{used}{restarts_of(death)}".strip():
             yield said
     if death.killed_with or death.oom_group:
@@ -71,6 +71,13 @@ def about_limit(facts: Evidence, tables: Mapping[str, pl.DataFrame]) -> Iterator
     yield from holders(
         listed_tasks(tables["oom_tasks"], death.source, death.line_no), death.pid
     )
+
+
+def _in_tenths(size_mib: float) -> str:
+    """Returns a size, in GiB if it is a number of tenths of them, as systemd prints sizes."""
+    tenths = size_mib * 10 / 1024
+    is_cut = tenths >= 10 and abs(tenths - round(tenths)) < MIB**-1
+    return f"{tenths / 10:.1f} GiB" if is_cut else size_text(size_mib)
 
 
 def _inside(death: Death) -> Iterator[str]:
@@ -104,7 +111,7 @@ def used_and_limit(death: Death) -> tuple[str, str]:
 GO_CODE = 2
 """The exit code of a Go program after a panic or a fatal error (runtime/panic.go)."""
 
-_OF_GO_CODE = " In Go, that is the code of a panic or fatal error, which it printed last."
+_OF_GO_CODE = " In Go, that is the code of a panic, a fatal error or a wrong flag."
 
 
 def _and_swap(death: Death) -> str:
@@ -211,9 +218,12 @@ def _eviction(facts: Evidence) -> str:
     used, request = facts.memory.resident_mib, facts.death.memory_request_bytes
     if used is None or request is None:
         return "Pods that use more than they request are evicted first."
+    # The message names the containers that used more than they request.
+    all_mib = (facts.death.usage_bytes or 0) / MIB
+    others = f" ({all_mib:,.0f} MiB with the others above their requests)" * (all_mib > used)
     return (
-        f"The container used {used:,.0f} MiB and requests {request / MIB:,.0f} MiB; pods that use "
-        "more than they request are evicted first."
+        f"The container used {used:,.0f} MiB and requests {request / MIB:,.0f} MiB{others}; pods "
+        "that use more than they request are evicted first."
     )
 
 

@@ -6,6 +6,7 @@ container; `pairing.py` decides which of them mean the same death.
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -159,7 +160,9 @@ def _states(table: pl.DataFrame, kills: list[Death]) -> Iterator[Death]:
         or row["event"] == "die"
         or row["status"] in ("exited", "dead", "terminated")
     }
+    _tell_apart(rows)
     _name_ends(rows)
+    _limit_again(rows)
     restarts: dict[Hashable, int] = {}
     for row in rows:
         restarts[row["pod"]] = max(restarts.get(row["pod"], 0), row["restart_count"] or 0)
@@ -235,6 +238,24 @@ def _name_ends(rows: list[Row]) -> None:
             row["pod"] = next(iter(pods))
         if _is_restarted(row):
             row["container_id"] = None
+
+
+def _tell_apart(rows: list[Row]) -> None:
+    """Adds the namespaces to the names of pods that several namespaces have."""
+    known = {(row["pod"], row["namespace"]) for row in rows if row["pod"] and row["namespace"]}
+    several = {pod for pod, number in Counter(pod for pod, _ in known).items() if number > 1}
+    for row in rows:
+        if row["pod"] in several and row["namespace"]:
+            row["pod"] = f"{row['namespace']}/{row['pod']}"
+
+
+def _limit_again(rows: list[Row]) -> None:
+    """Adds the limit of a container that runs to its earlier ends."""
+    alive = [row for row in rows if row["status"] == "running" and not row["oom_killed"]]
+    limits = {row["name"]: row["memory_limit_bytes"] for row in alive if row["name"]}
+    for row in rows:
+        if row["oom_killed"] and row["memory_limit_bytes"] is None:
+            row["memory_limit_bytes"] = limits.get(row["name"])
 
 
 def _is_end_of(row: Row, other: Row) -> bool:
@@ -345,13 +366,15 @@ def _incidents(table: pl.DataFrame, states: list[Death]) -> Iterator[Death]:
     for row in table.iter_rows(named=True):
         key = (row["source"], row["host"], row["unit"])
         proven = is_proven("unit_events", row)
-        sent = "SIGKILL" if row["event"] == "main_exited" else ABORTED
+        code = SIGKILL_CODE if row["status"] == SIGKILL_CODE else None
+        sent = f"Exit code {code}" if code else "SIGKILL"
+        sent = sent if row["event"] == "main_exited" else ABORTED
         event = Death.of(
             row,
             kind="Unit killed for memory" if proven else sent,
             proven=proven,
             name=row["unit"],
-            exit_code=SIGKILL_CODE if row["status"] == SIGKILL_CODE else None,
+            exit_code=code,
             used_bytes=row["memory_peak_bytes"],
             swap_usage_bytes=row["memory_swap_peak_bytes"],
             killer="systemd-oomd" if row["event"] == "oomd_killed_processes" else None,

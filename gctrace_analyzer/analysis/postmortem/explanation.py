@@ -181,6 +181,9 @@ def _unproven(facts: Evidence) -> Explanation:
         advice, reading = _FIND_PARENT, _BY_PARENT
     elif "Runtime exited" in (death.error or ""):
         advice, reading = remedies.COMPARE_SIZE, _ANYONE
+        if death.used_bytes and not death.is_below_limit:
+            used, limit = used_and_limit(death)
+            reading = f"Memory probably ran out: another request used {used} of {limit}."
     elif death.is_error and death.exit_code is not None:
         advice, reading = remedies.FIND_EVENT, _NOT_OOM_IN_POD
     elif death.is_not_oom:

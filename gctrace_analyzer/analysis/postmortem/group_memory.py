@@ -149,6 +149,10 @@ def next_to_given(facts: Evidence, settings: Settings) -> Iterator[str]:
                 "It ran with GOGC=off, and the input has no GOMEMLIMIT: without one, GC never runs."
             )
         return
+    if settings.value("gogc") == "off" and not (
+        may_be_child(facts.death) or is_low(facts, settings)
+    ):
+        yield f"It ran with GOGC=off: GC runs only near GOMEMLIMIT, {size_text(given)}."
     if may_be_child(facts.death):
         if _is_too_much(facts, settings):
             left = size_text(max((limit or 0.0) - given, 0.0))

@@ -75,6 +75,9 @@ FIND_HANG = (
     "to its standard error."
 )
 _ALLOW_TIME = "Find out what takes so long, or allow more time."
+_FIND_DISK = (
+    "Find out what it writes to the disk of its node, and limit that (ephemeral-storage)."
+)
 _END_IN_TIME = (
     "To let it stop cleanly, handle the signal it gets first, or allow a longer grace period."
 )
@@ -131,6 +134,8 @@ def of_stop(stopped_by: str) -> tuple[str, str]:
         return FIND_HANG, ""
     if any(word in stopped_by for word in ("probe", "health")):
         return FIND_PROBE, after_term
+    if "evicted" in stopped_by:
+        return _FIND_DISK, ""
     if any(word in stopped_by for word in ("longer than", "deadline")):
         return _ALLOW_TIME, ""
     return _END_IN_TIME, after_term
@@ -347,12 +352,12 @@ def without_cycles(
     with_go = shared_place(facts.death, tables["processes"])
     if facts.death.pressure_pct is not None:
         yield FIND_PRESSURE
+    if group_memory.has_no_heap(facts):
+        yield group_memory.find_rest(facts)
+        return
     if is_known_not_go(facts):
         if facts.death.pressure_pct is None:
             yield from group_memory.not_of_go(facts, settings, with_go)
-        return
-    if group_memory.has_no_heap(facts):
-        yield group_memory.find_rest(facts)
         return
     traced = log_of(facts, tables["container_states"])
     is_go |= facts.death.by_runtime or _is_known_go(facts.death)

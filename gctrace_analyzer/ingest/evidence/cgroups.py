@@ -61,7 +61,9 @@ def short_name(path: str) -> str:
     pod = f"pod {uid}"
     if container is not None:
         return f"container {container[:12]}" + (f" in {pod}" if uid else "")
-    return pod if pod_uid(last) else path
+    if uid is None or pod_uid(last):
+        return pod if uid else path
+    return f"{last} in {pod}"
 
 
 def identity(path: str | None) -> Row:

@@ -85,8 +85,8 @@ def read(
     rows["memstats"] = [*log_messages.read(messages), *runtime_lines.read(messages)]
     states = rows.setdefault("container_states", [])
     pods.name_child(states, events)
-    docker.mark_limits(states)
     states += docker.read(events)
+    docker.mark_limits([*states, *described])
     states += cgroups.joined(cgroups.read_files(every), rows)
     if not described:
         states += pods.read_words(events, {row["line_no"] for row in states})

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from gctrace_analyzer import units
 from gctrace_analyzer.errors import BadSettingError
 from gctrace_analyzer.ingest import json_values, numbers
-from gctrace_analyzer.ingest.evidence.message import WAITS, given
+from gctrace_analyzer.ingest.evidence import wordings
+from gctrace_analyzer.ingest.evidence.message import WAITS, given, size_bytes
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -134,10 +137,57 @@ def got_sigkill(row: Mapping[str, Any]) -> bool:
     return code == SIGKILL_CODE or (code is None and by_signal)
 
 
-def is_later(stop: Row, state: Row) -> bool:
+def _is_later(stop: Row, state: Row) -> bool:
     """Returns whether a stop follows a death; without times, by the order of the lines."""
+    if at := state.get("finished_at"):
+        return bool(stop.get("logged_at") and stop["logged_at"] > at)
     times = [str(row.get("logged_at") or row.get("printed_at") or "") for row in (stop, state)]
     return stop["line_no"] > state["line_no"] and (times[0] >= times[1] or not all(times))
+
+
+NEAR_LINES = 8
+"""Lines that may lie between all statements about one end."""
+
+
+@dataclass(frozen=True)
+class Stops:
+    """Reasons other than memory why programs were ended, or asked to end.
+
+    `by_name` has the cause by name or id of a container, `unnamed` those of lines without a name,
+    in the order of the lines, and `named` the rows of containers that really stopped.
+    """
+
+    by_name: dict[str, tuple[Row, str]]
+    unnamed: list[tuple[Row, str]]
+    named: list[Row] = field(default_factory=list)
+
+    def of(self, state: Row, *, everywhere: bool = False) -> str | None:
+        """Returns why a container was ended; None if nothing states it.
+
+        Args:
+            state: the row of the container.
+            everywhere: whether lines without a name mean this container wherever they are.
+        """
+        names = ("container_id", "name", "container", "pod")
+        stops = [self.by_name[of] for name in names if (of := state.get(name)) in self.by_name]
+        line_no = state.get("line_no") or 0
+        begin, end = (
+            bisect_left(self.unnamed, line_no + distance, key=lambda stop: stop[0]["line_no"])
+            for distance in (-NEAR_LINES, NEAR_LINES)
+        )
+        stops += self.unnamed if everywhere else self.unnamed[begin:end]
+        if everywhere and len(self.by_name) == 1 and not any(map(state.get, names)):
+            # A part of a container's description without its name, and its events.
+            stops += self.by_name.values()
+        known = [
+            cause
+            for stop, cause in stops
+            if everywhere or cause != wordings.ASKED or not _is_later(stop, state)
+        ]
+        # Why it was asked to stop is more useful than that it was asked.
+        return next(
+            (cause for cause in known if cause != wordings.ASKED), next(iter(known), None)
+        )
 
 
 def is_event(value: dict[str, object]) -> bool:
@@ -160,6 +210,16 @@ def events(value: dict[str, Any]) -> list[Row]:
     action = str(value.get("Action") or value.get("status"))
     row = _event(action, value.get("id") or actor.get("ID"), attributes)
     return [row | {"logged_at": logged_at}]
+
+
+def stats(value: dict[str, object]) -> list[Row]:
+    """Returns the row of a container if a value comes from `docker stats --format json`."""
+    sizes = wordings.SIZES_OF_STATS.match(str(value.get("MemUsage")))
+    if sizes is None:
+        return []
+    used, host = (size_bytes(sizes.groupdict(), name) for name in ("used", "host"))
+    known = {"container_id": value.get("ID"), "name": value.get("Name"), "status": "running"}
+    return [known | {"memory_used_bytes": used, "memory_of_host_bytes": host}]
 
 
 def _event(action: str, container_id: str | None, attributes: Mapping[str, str]) -> Row:
@@ -192,16 +252,22 @@ def _from_json(value: dict[str, object]) -> Row:
         return {}
 
 
-def mark_limits(states: Iterable[Row]) -> None:
-    """Marks as a limit the memory of a container in `docker stats` that is less than another's.
+_EXACT_BYTES = 10 << 30
+"""`docker stats` prints four digits, which show single MiB below this."""
 
-    For containers without a limit, it prints the memory of the host, which is the same for all.
+
+def mark_limits(states: Iterable[Row]) -> None:
+    """Marks as a limit the memory of a container in `docker stats` that is not that of the host.
+
+    For containers without a limit, it prints the memory of the host, which is the same for all, and
+    no whole number of MiB, as the kernel keeps a part of it.
     """
     name = "memory_of_host_bytes"
     known = [row for row in states if row.get(name)]
     most = max((row[name] for row in known), default=0)
     for row in known:
-        if row[name] < most:
+        is_whole = row[name] < _EXACT_BYTES and row[name] % units.MIB == 0
+        if row[name] < most or is_whole:
             row["memory_limit_bytes"] = row.pop(name)
 
 

@@ -447,6 +447,7 @@ _ROWS: tuple[tuple[str, str, Callable[[dict[str, object]], Iterable[Row]]], ...]
         lambda value: [] if _MESSAGES & value.keys() else _dump(value),
     ),
     ("docker events", "container_states", docker.events),
+    ("docker stats", "container_states", docker.stats),
 )
 """Readers that make rows of an object: the name of its format, the table, and the reader."""
 

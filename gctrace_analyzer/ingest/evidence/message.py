@@ -139,12 +139,13 @@ def columns(match: re.Match[str]) -> Row:
 
 
 def size_bytes(parts: Mapping[str, str | None], name: str) -> int | None:
-    """Returns a size that a platform prints; MB and GB are binary."""
+    """Returns a size that a platform prints; MB and GB are binary, except next to `decimal`."""
     if (number := numbers.real(parts.get(name))) is None:
         return None
     # The unit of bytes is B or missing, and every other unit begins with its letter.
     letter = (parts[f"{name}_unit"] or "").upper()[:1]
-    return numbers.whole(number, 1024 ** max("BKMGTPE".find(letter), 0))
+    step = 1024 if parts.get("decimal") is None else 1000
+    return numbers.whole(number, step ** max("BKMGTPE".find(letter), 0))
 
 
 def after_asked(text: str, reason: str | None) -> str | None:

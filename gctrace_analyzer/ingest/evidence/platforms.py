@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import re
-from bisect import bisect_left
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from gctrace_analyzer.ingest import json_values, numbers
 from gctrace_analyzer.ingest.evidence import cgroups, wordings
-from gctrace_analyzer.ingest.evidence.docker import EXITED, got_sigkill, is_later, with_signal
+from gctrace_analyzer.ingest.evidence.docker import (
+    EXITED,
+    NEAR_LINES,
+    Stops,
+    got_sigkill,
+    with_signal,
+)
 from gctrace_analyzer.ingest.evidence.message import (
     ASKED,
     AT_LIMIT,
@@ -30,7 +35,8 @@ if TYPE_CHECKING:
 
 HINT = (
     rf"{wordings.HINT}|{wordings.KILLERS_HINT}|Error R1[45]|running mem=|sample#memory_|"
-    r"Max Memory Used|maxMemoryUsedMB|signal: killed|Runtime\.OutOfMemory|OutOfMemoryError: C|"
+    r"Max Memory Used|START RequestId|maxMemoryUsedMB|signal: killed|"
+    r"Runtime\.OutOfMemory|OutOfMemoryError: C|"
     r"exitCode\\*\": ?\d|xit\(137|exit(?:ed with)?(?: non-zero)?(?: exit)? (?:code|status):? ?137|"
     r"xit [Cc]ode:? '?137|xit status 137|non-zero exit \(137\)|non-zero code: 137|Error 137|"
     r"STOPPED +\| +137|SIGKILL|zsh: killed|\] Killed|[Kk]illed(?:  |: 9|$)|signal 9(?:\)|$)"
@@ -50,12 +56,13 @@ _KILLED = re.compile(
     r"Error R15|(?:Error Type: |errorType\\*\": ?\\*\")Runtime\.OutOfMemory"
     r"|(?P<by_signal>Runtime exited.{0,20}(?:signal: killed|exit status 137))"
 )
+_REQUEST = re.compile(r"(?i)request_?id\\*\"?: ?\\*\"?(?P<id>[\w-]{1,40})")
 _EXIT_CODE = re.compile(r"(?i)\bexit ?code\\*\"?\s{0,9}[:=]?\s{0,9}\\*\"?(?P<code>\d{1,3})\b")
 _NEAR_SIZE = 0.9
 """Share of a function's memory. If another run used less, memory was not the cause."""
 
-_NEAR_LINES, _ERROR_CHARS = 8, 200
-"""Lines that may lie between all statements about one end, and characters kept of each."""
+_ERROR_CHARS = 200
+"""Characters kept of each statement about an end."""
 
 
 def read(messages: Sequence[Message], stops: Stops) -> Rows:
@@ -82,7 +89,7 @@ def _kills(messages: Iterable[Message]) -> Iterator[Row]:
                 continue
             row, supervises = columns(match), killer.who in wordings.SUPERVISORS
             line_no, before = known.get(killer.who, (message.line_no, {}))
-            far = supervises and message.line_no - line_no > _NEAR_LINES
+            far = supervises and message.line_no - line_no > NEAR_LINES
             if not far and before.get("comm") in (None, row.get("comm", before.get("comm"))):
                 row = before | row
             victim = (message.host, row.get("pid"), row.get("comm"))
@@ -136,7 +143,7 @@ class _Reports:
         at, at_same = ([(each or {}).get(name) for name in _TIMES] for each in (row, same))
         if wording.says == "ended" and at != at_same:
             same = None  # A restarted process has the same name, and ends again.
-        is_near = line_no - before <= _NEAR_LINES and wording not in of_last
+        is_near = line_no - before <= NEAR_LINES and wording not in of_last
         is_unnamed = not name or not (last.get("name") or last.get("container_id"))
         if same is None and last is not row and is_near and is_unnamed:
             same = last
@@ -218,7 +225,7 @@ def _matches(
 def _nearby(messages: Sequence[Message], at: int, wording: wordings.Wording) -> Row:
     """Returns what lines near a kill add to it, starting at the last beginning of a report."""
     own = [near for near in wordings.NEARBY if near.who == wording.who]
-    nearby = messages[max(at - _NEAR_LINES, 0) : at + _NEAR_LINES + 1]
+    nearby = messages[max(at - NEAR_LINES, 0) : at + NEAR_LINES + 1]
     row = cgroups.of_sacct(messages[at], nearby) if wording.who == "Slurm" else {}
     for near in sorted(nearby, key=lambda near: near.line_no):
         is_above = near.line_no <= messages[at].line_no
@@ -269,53 +276,14 @@ def _of_match(message: Message, match: re.Match[str], wording: wordings.Wording)
     return row
 
 
-@dataclass(frozen=True)
-class Stops:
-    """Reasons other than memory why programs were ended, or asked to end.
-
-    `by_name` has the cause by name or id of a container, `unnamed` those of lines without a name,
-    in the order of the lines, and `named` the rows of containers that really stopped.
-    """
-
-    by_name: dict[str, str]
-    unnamed: list[tuple[Row, str]]
-    named: list[Row] = field(default_factory=list)
-
-    def of(self, state: Row, *, everywhere: bool = False) -> str | None:
-        """Returns why a container was ended; None if nothing states it.
-
-        Args:
-            state: the row of the container.
-            everywhere: whether lines without a name mean this container wherever they are.
-        """
-        names = ("container_id", "name", "container", "pod")
-        causes = [self.by_name.get(state.get(name) or "") for name in names]
-        line_no = state.get("line_no") or 0
-        begin, end = (
-            bisect_left(self.unnamed, line_no + distance, key=lambda stop: stop[0]["line_no"])
-            for distance in (-_NEAR_LINES, _NEAR_LINES)
-        )
-        causes += [
-            cause
-            for stop, cause in (self.unnamed if everywhere else self.unnamed[begin:end])
-            if everywhere or cause != wordings.ASKED or not is_later(stop, state)
-        ]
-        if everywhere and len(self.by_name) == 1 and not any(map(state.get, names)):
-            # A part of a container's description without its name, and its events.
-            causes += self.by_name.values()
-        known = [cause for cause in causes if cause is not None]
-        # Why it was asked to stop is more useful than that it was asked.
-        return next(
-            (cause for cause in known if cause != wordings.ASKED), next(iter(known), None)
-        )
-
-
+_SHELL = "a shell and supervisord"
+_ANYWHERE: Row = {"line_no": 0}
 _BY_HAND = "somebody sent it SIGKILL (`docker kill`)"
 
 
 def stops_of(messages: Iterable[Message]) -> Stops:
     """Returns the ends for other reasons than memory that messages report."""
-    by_name: dict[str, str] = {}
+    by_name: dict[str, tuple[Row, str]] = {}
     named: list[Row] = []
     unnamed: list[tuple[Row, str]] = []
     for message in messages:
@@ -323,7 +291,9 @@ def stops_of(messages: Iterable[Message]) -> Stops:
             parts = match.groupdict()
             name = parts.get("name") or parts.get("id") or message.pod
             if name:
-                by_name.setdefault(name, wording.cause)
+                # Only a command may be about another end than the one in the input.
+                place = message.place() if wording.who == _SHELL else _ANYWHERE
+                by_name.setdefault(name, (place, wording.cause))
                 if wording.cause != wordings.ASKED:
                     row = {"line_no": message.line_no, "name": name, "event": "stop"}
                     named.append(row | {"stopped_by": wording.cause})
@@ -340,7 +310,8 @@ def with_events(stops: Stops, states: Iterable[Row]) -> Stops:
         name = state.get("container_id") or state.get("name")
         if name and state.get("event") in ("kill", "stop"):
             forced = state["event"] == "kill" and state.get("signal") in ("KILL", None)
-            by_name.setdefault(name, _BY_HAND if forced else wordings.ASKED)
+            cause = _BY_HAND if forced else wordings.ASKED
+            by_name.setdefault(name, (_ANYWHERE, cause))
     return replace(stops, by_name=by_name)
 
 
@@ -352,7 +323,7 @@ def mark_stopped(states: Iterable[Row], stops: Stops, *, everywhere: bool = Fals
             state |= {"stop_requested": True, "stopped_by": state.get("stopped_by") or cause}
 
 
-def _sizes(used_mib: float, limit_mib: float) -> dict[str, int | None]:
+def _sizes(used_mib: float | None, limit_mib: float) -> dict[str, int | None]:
     used, limit = (numbers.whole(size, MIB) for size in (used_mib, limit_mib))
     return {"memory_used_bytes": used, "memory_limit_bytes": limit}
 
@@ -454,44 +425,62 @@ _NO_STOPS = ("EssentialContainerExited", "TaskFailedToStart")
 def _sized(messages: Iterable[Message]) -> Iterator[Row]:
     """Yields dynos and functions: the killed ones, and the peak use of all others.
 
-    A function that gets SIGKILL ran out of memory if it, or another run, used nearly all of it.
+    A function that gets SIGKILL ran out of memory if that request used nearly all of it.
     """
     most: dict[str | None, tuple[Message, float, float]] = {}
+    of_requests: dict[str, tuple[float, float] | None] = {}
     over: dict[str | None, Message] = {}
-    ends: list[tuple[Message, bool]] = []
+    ends: list[tuple[Message, bool, list[str]]] = []
     for message in messages:
         name = message.container
-        if match := _SIZES.search(message.text):
-            parts = {key: float(text) for key, text in match.groupdict().items() if text}
-            used, size = next(iter(parts.values())), [*parts.values()][-1]
-            if "pct" in parts:
-                size = wordings.quota_mib(used, parts["pct"])
-            elif "total" not in parts:
-                used, size = size, used
+        own, sizes = _REQUEST.findall(message.text), _used_and_size(message.text)
+        for request in own:
+            of_requests[request] = sizes or of_requests.get(request)
+        if sizes:
+            used, size = sizes
             if size and (name not in most or used / size >= most[name][1] / most[name][2]):
                 most[name] = (message, used, size)
         if "Error R14" in message.text:
             over.setdefault(name, message)
         last = ends[-1][0] if ends and ends[-1][0].container == name else None
-        is_told = last is not None and message.line_no - last.line_no <= _NEAR_LINES
+        is_told = last is not None and message.line_no - last.line_no <= NEAR_LINES
         if (killed := _KILLED.search(message.text)) and not is_told:
-            ends.append((message, killed["by_signal"] is not None))
-    for message, by_signal in ends:
-        used, size = most.get(message.container, (message, 0.0, 0.0))[1:]
-        yield _ended(message, used, size, by_signal=by_signal)
-    ended = {message.container for message, _ in ends}
+            ends.append((message, killed["by_signal"] is not None, own))
+    for message, by_signal, own in ends:
+        # A line without an id may be of any request.
+        known = [of_requests[request] for request in own or of_requests]
+        of_any = most.get(message.container, (message, 0.0, 0.0))[1:]
+        used, size = (own and known[0]) or of_any
+        is_own = None not in known or not any(of_requests.values())
+        yield _ended(message, used, size, is_own=is_own or not by_signal, by_signal=by_signal)
+    ended = {message.container for message, *_ in ends}
     yield from (_used(*sizes) for name, sizes in most.items() if name not in ended)
     for name in over.keys() - most.keys() - ended:
         yield _killed(over[name], oom_killed=None, status="running", event=AT_LIMIT)
 
 
-def _ended(message: Message, used: float, size: float, *, by_signal: bool) -> Row:
-    """Returns the row of a function or dyno that ended, as far as its size shows why."""
+def _used_and_size(text: str) -> tuple[float, float] | None:
+    """Returns the memory that a dyno or function used, and its size, in MiB."""
+    if (match := _SIZES.search(text)) is None:
+        return None
+    parts = {key: float(number) for key, number in match.groupdict().items() if number}
+    first, last = next(iter(parts.values())), [*parts.values()][-1]
+    if "pct" in parts:
+        return first, wordings.quota_mib(first, parts["pct"])
+    return (first, last) if "total" in parts else (last, first)
+
+
+def _ended(message: Message, used: float, size: float, *, is_own: bool, by_signal: bool) -> Row:
+    """Returns the row of a function or dyno that ended, as far as its size shows why.
+
+    If it is that of another request (not `is_own`), it proves nothing.
+    """
     is_near = used >= _NEAR_SIZE * size > 0
     if OWN_CODE in message.text and used and not is_near:
         return _used(message, used, size)
-    row = _killed(message, **(_sizes(used, size) if size else {})) | {"signal": "KILL"}
-    return row if is_near or not by_signal else row | {"oom_killed": None}
+    sizes = _sizes(used if is_own or is_near else None, size) if size else {}
+    row = _killed(message, **sizes) | {"signal": "KILL"}
+    return row if is_own and (is_near or not by_signal) else row | {"oom_killed": None}
 
 
 def _killed(message: Message, **facts: str | int | None) -> Row:

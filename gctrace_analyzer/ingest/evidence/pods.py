@@ -140,6 +140,7 @@ def _by_message(message: Message) -> Row:
         row |= {
             "container": most["name"],
             "anon_rss_bytes": used or None,
+            "usage_bytes": sum(size for size, _ in sizes) or None,
             "memory_request_bytes": numbers.whole(kubernetes.quantity(most["request"])),
         }
     return row

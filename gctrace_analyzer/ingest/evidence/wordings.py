@@ -71,11 +71,15 @@ def _rows(who: str, *rows: tuple[Says, str, str] | tuple[Says, str, str, str]) -
     ]
 
 
+_SIZES_OF_STATS = rf"{_USED} ?/ ?{_OF_HOST}(?:\s|$)"
 _ROW_OF_STATS = (
     rf"^(?:{_ID}\s+)?(?P<name>[^\s%]{{1,128}})\s+(?=.{{0,99}}%)(?:[\d.]{{1,9}}%\s+){{0,2}}"
-    rf"{_USED} ?/ ?{_OF_HOST}(?:\s|$)"
+    rf"{_SIZES_OF_STATS}"
 )
 """A container in a table of `docker stats`, whose `--format` may leave out columns."""
+
+SIZES_OF_STATS = re.compile(_SIZES_OF_STATS)
+"""The memory of a container in a document of `docker stats`."""
 
 ASKED = "it was asked to stop"
 """The reason of SIGKILL for a program that did not end in time after SIGTERM."""
@@ -264,6 +268,7 @@ WORDINGS: tuple[Wording, ...] = (
     *_rows("docker stats",  # cli/command/container/formatter_stats.go
         ("used", "iB / ", _ROW_OF_STATS),
         ("used", "iB/", _ROW_OF_STATS),  # up to Docker 1.11
+        ("used", "B / ", rf"{_ROW_OF_STATS}(?P<decimal>)"),  # up to Docker 1.9
         ("used", "\"MemUsage\":",
             rf"\"ID\":\"{_ID}\",\"MemPerc\":\"[\d.]{{1,9}}%\",\"MemUsage\":\"{_USED} / {_OF_HOST}"
             r"\",\"Name\":\"(?P<name>[^\"]{1,128})"),

@@ -221,8 +221,9 @@ def _with_inner(outer: pl.DataFrame, depth: int, tally: Tally, name: str) -> pl.
         outer.drop("text"), on="line_no", how="left", suffix="_outer", maintain_order="left"
     )
     # The outer wrapper has a better clock than the application's own text, so its time is used
-    # unless it lacks a time zone.
+    # unless it lacks a time zone, or was printed long after the event.
     own = pl.col("local_time").is_null() | pl.col("zone_outer").is_not_null()
+    own &= pl.col("local_time").is_null() | ~pl.col("text").str.contains(_ROW_OF_EVENTS)
     take = pl.col("local_time_outer").is_not_null() & own
     times = [
         pl.when(take).then(f"{name}_outer").otherwise(name).alias(name)
@@ -236,6 +237,13 @@ def _with_inner(outer: pl.DataFrame, depth: int, tally: Tally, name: str) -> pl.
         *(pl.coalesce(f"{name}_outer", name).alias(name) for name in others),
         path=pl.concat_str("path_outer", pl.col("path").fill_null("")),
     ).select("line_no", "text", *METADATA, "tag", "path")
+
+
+_ROW_OF_EVENTS = (
+    r"^\s*(?:Received|Task Setup|Driver|Started|Terminated|"
+    r"Kill(?:ing|ed)|(?:Not )?Restarting)  "
+)
+"""A row below the head `Time  Type  Description` of Nomad, the newest first."""
 
 
 def _with_pieces_joined(lines: pl.DataFrame) -> pl.DataFrame:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from gctrace_analyzer.analysis.metrics.since_start import shows_costs
-from gctrace_analyzer.analysis.postmortem.circumstances import holders, restarted
+from gctrace_analyzer.analysis.postmortem.circumstances import GO_CODE, holders, restarted
 from gctrace_analyzer.analysis.postmortem.death import UNITS
 from gctrace_analyzer.analysis.postmortem.facts import LEAST_LIMIT_MIB, MOST_OF_LIMIT
 from gctrace_analyzer.analysis.postmortem.memory_of_dumps import (
@@ -84,7 +84,7 @@ _LAST_WORDS = (
 )
 _EXIT_CODES = {
     0: "it finished",
-    2: "that of a panic or fatal error in Go",
+    GO_CODE: "in Go, that of a panic, a fatal error or a wrong flag",
     134: "SIGABRT",
     139: "SIGSEGV",
     143: "SIGTERM: it was asked to stop",
@@ -255,7 +255,8 @@ def _used_of_limits(states: pl.DataFrame, unnamed: str) -> Iterator[str]:
     nearest = [used_bytes / pl.col(sizes[-1]), used_bytes]
     alive = alive.sort(nearest, descending=True, nulls_last=True, maintain_order=True)
     for row in alive.iter_rows(named=True):
-        now, most, limit = (None if row[size] is None else row[size] / MIB for size in sizes)
+        # A limit of 0 is none.
+        now, most, limit = ((row[size] or 0) / MIB or None for size in sizes)
         used, subject = most if now is None else now, _subject(row, unnamed)
         hits = f", and hit that {row['failcnt']:,} times" if row["failcnt"] else ""
         if row["event"] == WAITS:

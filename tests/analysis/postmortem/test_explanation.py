@@ -109,7 +109,7 @@ def test_the_peak_that_systemd_prints_after_a_kill_is_its_own() -> None:
     )
     text = "".join(unit.format(n, event) for n, event in enumerate(events, 30))
     (found,) = read_text(text).post_mortems()
-    assert found.reading[0] == "It used 5,939 MiB at most."
+    assert found.reading[0] == "It used 5.8 GiB at most."
 
 
 def test_runc_is_not_the_program_that_it_starts() -> None:

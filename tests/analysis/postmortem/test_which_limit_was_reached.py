@@ -158,7 +158,7 @@ def test_a_child_that_was_killed_gets_its_own_room() -> None:
     state = {"Status": "exited", "OOMKilled": True, "ExitCode": 2}
     text = json.dumps([{"Name": "/api", "State": state, "HostConfig": {"Memory": 512 << 20}}])
     (death,) = read_text(text).post_mortems()
-    assert "code of a panic or fatal error" in death.reading[0]
+    assert "code of a panic, a fatal error or a wrong flag" in death.reading[0]
     (advice,) = death.advice
     assert "which process was killed" in advice
 

@@ -73,6 +73,19 @@ def test_a_program_that_did_not_end_after_sigterm_was_not_killed(
     assert ("It had not ended ten seconds later." in headline) == (kind.endswith("an end"))
 
 
+@pytest.mark.parametrize("of", ["RequestId: 3e4f Error: ", "START RequestId: 3e4f\nError "])
+def test_another_request_of_a_function_does_not_prove_why_it_was_killed(of: str) -> None:
+    run = read_text(
+        f"{AT} REPORT RequestId: 1c2d\tMemory Size: 2688 MB\tMax Memory Used: 2581 MB\t\n"
+        f"{of}Runtime exited with error: signal: killed\n"
+    )
+    (death,) = run.post_mortems()
+    assert not death.proven
+    assert death.reading == (
+        "Memory probably ran out: another request used 2,581 MiB of 2,688 MiB.",
+    )
+
+
 def test_sigkill_of_a_function_far_below_its_memory_has_no_code() -> None:
     run = read_text(
         f"{AT} REPORT RequestId: 1c2d\tMemory Size: 2688 MB\tMax Memory Used: 581 MB\t\n"
@@ -173,9 +186,9 @@ STATES: dict[str, tuple[str, dict[str, Any]]] = {
         f"{AT} APP/PROC/WEB: Exited with status 137 (out of memory)\n$ cf app a\nmemory usage:   128M",
         {"exit_code": 137, "memory_limit_bytes": 128 * MIB},
     ),
-    "AWS Lambda, another run": (
+    "AWS Lambda, nearly full": (
         f"{AT} REPORT RequestId: 1c2d\tMemory Size: 2688 MB\tMax Memory Used: 2581 MB\t\n\n\n"
-        f"{AT} RequestId: 3e4f Error: Runtime exited with error: signal: killed",
+        f"{AT} RequestId: 1c2d Error: Runtime exited with error: signal: killed",
         # Lambda prints no exit code.
         {"memory_used_bytes": 2581 * MIB, "exit_code": None, "signal": "KILL"},
     ),
@@ -751,6 +764,13 @@ def test_each_task_of_an_allocation_has_its_own_kills() -> None:
     assert sorted(deaths) == [("api", 256), ("api", 256), ("web", 512), ("web", 512)]
 
 
+def test_rows_of_a_task_have_their_own_times_behind_those_of_a_collector() -> None:
+    lines = enumerate(NOMAD.format(name="api", limit=300, second=11).splitlines())
+    text = "".join(f"2026-06-04T08:00:{at:02}.5Z stdout F {line}\n" for at, line in lines)
+    days = [death.logged_at.day for death in read_text(text).post_mortems() if death.logged_at]
+    assert sorted(days) == [3, 4]
+
+
 LIMITS = (("web", 512), ("api", 256))
 
 
@@ -903,7 +923,48 @@ def test_docker_stats_of_old_versions_is_read() -> None:
         "app        51.20%  1.25 GiB/2.5 GiB    50.00%  58.48 MiB/729.5 MiB\n"
     ).container_states.to_dicts()
     assert (row["name"], row["memory_used_bytes"]) == ("app", 1280 * MIB)
-    assert row["memory_of_host_bytes"] == 2560 * MIB
+    assert row["memory_limit_bytes"] == 2560 * MIB
+
+
+def test_old_docker_stats_have_decimal_sizes() -> None:
+    (row,) = read_text(
+        "CONTAINER  CPU %   MEM USAGE / LIMIT     MEM %   NET I/O\n"
+        "app        0.00%   343.7 MB / 8.372 GB   4.11%   12.43 MB / 123.6 MB\n"
+    ).container_states.to_dicts()
+    assert (row["memory_used_bytes"], row["memory_of_host_bytes"]) == (343700000, 8372000000)
+
+
+STATS = {"BlockIO": "0B / 0B", "ID": "9f3b2a11c0de", "MemPerc": "78.59%", "Name": "thumbs"}
+
+
+@pytest.mark.parametrize("indent", [None, 2])
+def test_a_document_of_docker_stats_is_read(indent: int | None, tmp_path: Path) -> None:
+    text = json.dumps(STATS | {"MemUsage": "201.2MiB / 256MiB"}, indent=indent)
+    (row,) = read_lines(tmp_path, text).container_states.to_dicts()
+    assert (row["name"], row["memory_of_host_bytes"]) == ("thumbs", 256 * MIB)
+
+
+def test_a_killed_container_that_runs_again_has_the_limit_that_docker_stats_shows() -> None:
+    (death,) = read_text(
+        f"{AT} container oom 9f3b2a11c0de (image=reg/thumbs:9, name=thumbs)\n"
+        f"{AT} container die 9f3b2a11c0de (execDuration=812, exitCode=137, name=thumbs)\n"
+        "CONTAINER ID   NAME      CPU %     MEM USAGE / LIMIT     MEM %\n"
+        "9f3b2a11c0de   thumbs    12.31%    201.2MiB / 256MiB     78.59%\n"
+    ).post_mortems()
+    assert (death.limit_mib, "memory limit as well" in str(death)) == (256, False)
+
+
+@pytest.mark.parametrize("is_asked_before", [True, False])
+def test_a_command_that_stops_a_container_after_its_end_is_no_cause(
+    is_asked_before: bool,
+) -> None:
+    command, listed = (
+        "$ docker stop thumbs",
+        "9f3b2a11c0de   a:9   Exited (137) 4 minutes ago   thumbs",
+    )
+    lines = (command, listed) if is_asked_before else (listed, command)
+    (death,) = read_text("\n".join([*lines, ""])).post_mortems()
+    assert ("asked to stop" in death.cause) == is_asked_before
 
 
 @pytest.mark.parametrize(
