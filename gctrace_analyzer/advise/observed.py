@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from gctrace_analyzer.advise import subject
-from gctrace_analyzer.advise.candidates import HEADROOM
 from gctrace_analyzer.advise.prediction.load import load_of, with_hidden_roots
 from gctrace_analyzer.advise.prediction.model import (
     CONSTANTS,
@@ -47,9 +46,6 @@ if TYPE_CHECKING:
     from gctrace_analyzer.analysis.settings.known import Settings
     from gctrace_analyzer.analysis.settings.regimes import Regime
     from gctrace_analyzer.analysis.trend import LiveGrowth
-
-UNSTEADY = 0.15
-"""Relative variation of the live heap from cycle to cycle above which the load is not steady."""
 
 OWN_GAP = 0.25
 """Largest |ln| of the ratio between the log and a replay of its own setting."""
@@ -143,7 +139,6 @@ def baseline_of(analysis: Analysis, constants: Constants = CONSTANTS) -> Baselin
             is_part=changed or thrashed or move is not None,
         ),
         *_version_warning(settings.value("go_version") or oldest),
-        *_burst_warning(steady, settings),
         *subject.changing_load(own),
         *subject.which_process(analysis, process),
     )
@@ -252,11 +247,6 @@ def _warnings(
             f"{last:,.0f} in the last (medians); cycles/s and GC CPU are predicted for "
             f"{load.true_live:,.0f} MiB"
         )
-    elif load.variation > UNSTEADY:
-        yield (
-            f"the live heap varies by {100 * load.variation:.0f} %: all figures are rough "
-            "estimates"
-        )
     if refused:
         return
     off = model.own.gap / load.gap_mib
@@ -289,17 +279,6 @@ def _version_warning(oldest: str | None) -> Iterator[str]:
 
 _MODELED = (1, 10)
 """The first Go release whose pacer is modeled."""
-
-
-def _burst_warning(steady: pl.DataFrame, settings: Settings) -> Iterator[str]:
-    """Yields a warning if the heap exceeded a goal by more than the container has room for."""
-    beyond = (steady["heap_end_mib"] - steady["heap_goal_mib"]).max()
-    room = settings.room_mib
-    if room is not None and isinstance(beyond, int) and beyond > (1 - HEADROOM) * room:
-        yield (
-            f"in one cycle the heap ended {beyond:,} MiB above its goal, because so much was "
-            "allocated at once: no GOMEMLIMIT prevents that, so leave room for it"
-        )
 
 
 def thrashing(*, least: float, largest: float) -> str:

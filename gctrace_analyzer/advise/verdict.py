@@ -416,8 +416,7 @@ def _about_leak(root: Finding, first: Row | None, advice: Advice, *, thrashes: b
         return (
             f"{root.advice} Until then, set {with_effects(first, advice)}, which lasts {lasts}."
         )
-    limit = _raise_limit(advice) or "A higher GOMEMLIMIT only gains time."
-    return f"{limit} {root.advice}" if thrashes else root.advice
+    return f"{_raise_limit(advice)} {root.advice}".lstrip() if thrashes else root.advice
 
 
 def _raise_limit(advice: Advice) -> str:

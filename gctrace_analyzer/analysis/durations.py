@@ -47,9 +47,9 @@ _RATIO_MIN_MS = 0.03
 number of stopped processors, accurate to a tenth."""
 
 _BY_CPUS = (1, 10)
-"""The first Go release that charges a pause to min(GOMAXPROCS, CPUs) processors. Earlier ones
-charge min(GOMAXPROCS, CPUs, 32, idle threads + 1), which does not show the number of CPUs (gcprocs
-in runtime/proc.go)."""
+"""The first Go release that charges a pause to min(GOMAXPROCS, CPUs) processors, as 1.9.7 does. Go
+1.9 to 1.9.2 and earlier charge min(GOMAXPROCS, CPUs, 32, idle threads + 1), which does not show the
+number of CPUs (gcprocs in runtime/proc.go)."""
 
 _ONLY_BY_IDLE_THREADS, _PERHAPS_BY_IDLE_THREADS = "gc15", ("gc15", "gc16")
 """The format of Go 1.5, and the formats that such a release may have printed."""

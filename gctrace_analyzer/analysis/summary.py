@@ -5,8 +5,10 @@ from __future__ import annotations
 from dataclasses import fields, replace
 from typing import TYPE_CHECKING, Any
 
+import polars as pl
+
 from gctrace_analyzer.analysis import spans as spans_of
-from gctrace_analyzer.analysis.durations import correct_durations, on_real_cpus
+from gctrace_analyzer.analysis.durations import PAUSES, correct_durations, on_real_cpus
 from gctrace_analyzer.analysis.pauses import FOR_P99, PHASES, single_pauses
 from gctrace_analyzer.analysis.printed_shares import about_range, bounded
 from gctrace_analyzer.analysis.thresholds import DEFAULT, Thresholds
@@ -21,8 +23,6 @@ from gctrace_analyzer.units import between_text, duration_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
-
-    import polars as pl
 
 
 @frozen
@@ -214,6 +214,7 @@ def summarize(
     if has_gaps and of_gc is not None and share is not None:
         # Sums over all lines, including those after a missing one.
         figures["assist_share_of_cpu"] = of_gc * share
+    warnings.extend(_about_cpus(spans))
     summary = Summary(**figures, warnings=())
     if summary.gc_cpu_range is not None:
         warnings.append(about_range(spans, by_print=share != added_up))
@@ -443,8 +444,6 @@ def _about_meaning(cycles: pl.DataFrame) -> Iterator[str]:
             "shares."
         )
     stops = not stopping(cycles).is_empty()
-    if stops or "gc15" in formats:
-        yield "Go 1.8 and earlier do not show how many CPUs there are: shares are of GOMAXPROCS."
     # The line does not show whether Go has the fix made in 1.20, but the versions without it,
     # 1.18 and 1.19, are long out of use.
     if not stops and (cycles["forced"] & (column_of(cycles, "format") == "gc16")).any():
@@ -461,6 +460,20 @@ def _about_meaning(cycles: pl.DataFrame) -> Iterator[str]:
         yield (
             "Goroutine leak checks restart mark termination, and the printed pauses do not "
             "include these restarts (5 to 9 % of the total, measured)."
+        )
+
+
+def _about_cpus(spans: pl.DataFrame) -> Iterator[str]:
+    """Yields that there may be fewer CPUs than GOMAXPROCS, if pauses are charged to fewer."""
+    timed = spans.drop_nulls(f"{PAUSES[1]}_cpu_ms")
+    unclear = timed.filter(pl.col("stopped_procs").is_null())
+    if not stopping(spans).is_empty() or "gc15" in distinct(spans, "format"):
+        yield "Go 1.8 and earlier do not show how many CPUs there are: shares are of GOMAXPROCS."
+    elif wall_ms := sum(float(unclear[f"{pause}_ms"].sum()) for pause in PAUSES):
+        cpus = sum(float(unclear[f"{pause}_cpu_ms"].sum()) for pause in PAUSES) / wall_ms
+        yield (
+            f"Pauses are counted for about {cpus:.0f} CPUs: from Go 1.10 on, the process sees no "
+            "more than that. The shares here are of GOMAXPROCS."
         )
 
 

@@ -480,10 +480,14 @@ def test_figures_of_all_processes_say_so(small_problem: Run) -> None:
     """The verdict has 53 % of GC CPU of one process, the figures 3.5 % of both."""
     report = small_problem.report()
     assert "53 % of the CPU" in plain(document(report))
-    assert "\nBoth processes together\n  GC CPU         3.5 %" in plain(document(report))
-    assert "| Figure (both processes together) |" in markdown.dumps(document(report))
-    assert ">Both processes together<" in report_page.dumps(report)
-    assert ">Both processes together<" in small_problem._repr_html_()
+    assert "\nBoth processes together, numbered from 0\n  GC CPU         3.5 %" in plain(
+        document(report)
+    )
+    assert "| Figure (both processes together, numbered from 0) |" in markdown.dumps(
+        document(report)
+    )
+    assert ">Both processes together, numbered from 0<" in report_page.dumps(report)
+    assert ">Both processes together, numbered from 0<" in small_problem._repr_html_()
     one = gca.read(STEADY).report()
     assert not any(
         "processes together" in text for text in (plain(document(one)), report_page.dumps(one))
@@ -1266,3 +1270,39 @@ def test_the_shares_of_assists_are_ranges_where_what_they_are_of_is_one(
         stw_share=2 * (0.05 - low),
     )  # fmt: skip
     assert assists(summary) == texts
+
+
+def figures_of(text: str) -> dict[str, str]:
+    figures = headline.state(read_text(text).report())
+    return {figure.label: f"{figure.value} {figure.note}" for figure in figures}
+
+
+def test_the_sizes_of_the_heap_are_those_of_most_of_the_time() -> None:
+    """A small heap has more cycles in the same time."""
+    slow = log_of(40, every=1, live=lambda n: 10 + n, goal=lambda n: 20 + 2 * n)
+    fast = log_of(400, every=0.01, live=1, goal=4).splitlines()
+    later = (
+        line.replace(f"gc {n} @{n * 0.01:.3f}s", f"gc {n + 40} @{40 + n * 0.01:.3f}s")
+        for n, line in enumerate(fast, 1)
+    )
+    found = figures_of(slow + "\n".join(later) + "\n")
+    assert found["Live heap"].startswith("28.0 MiB median over time; max 50.0 MiB; last 1.0")
+    assert found["Heap goal"].startswith("58.0 MiB ")
+    assert "heap minimum" not in found["Heap goal"]
+
+
+def test_stacks_that_raise_the_goal_are_in_its_row() -> None:
+    text = log_of(40, live=10, goal=lambda n: 4 if n == 1 else 110, start=90, end=95)
+    found = figures_of(text.replace("0 MB stacks", "90 MB stacks"))
+    assert found["Heap goal"] == "110 MiB set by GOGC=100; 90.0 MiB of stacks"
+
+
+def test_a_single_cycle_whose_pauses_are_those_of_fewer_cpus_gets_a_note() -> None:
+    line = (
+        "gc 35 @1130.489s 1%: 0.71+3290+0.12 ms clock, 5.7+5932/26084/4619+1.0 ms cpu, "
+        "35956->37042->8445 MB, 37411 MB goal, 32 P\n"
+    )
+    notes = read_text(line).summary().warnings
+    assert any(
+        note.startswith("Pauses are counted for about 8 CPUs: from Go 1.10") for note in notes
+    )

@@ -16,6 +16,7 @@ from gctrace_analyzer.analysis.rules.finding import (
     maximum,
     often_text,
     percent,
+    total,
 )
 from gctrace_analyzer.analysis.rules.registry import rule
 from gctrace_analyzer.analysis.timeline.thrashing import low_gogc
@@ -29,8 +30,9 @@ from gctrace_analyzer.units import cores_text, cpus_text, duration_text, size_te
     meaning="Garbage collection takes much of the CPU time.",
     condition="GC CPU time (pauses, mark assists and background marking, without idle marking) "
     "is over {t.gc_cpu_warn:.0%} of CPUs × time; bad over {t.gc_cpu_bad:.0%}. Needs at least "
-    "{t.min_cycles} cycles and {t.min_span_s:g} s, and one after {t.warm_up_s:g} s. If pauses take "
-    "over {t.stopped_gc_share:.0%} of it, long pauses (GC009, GC010) are the cause. If GOGC is "
+    "{t.min_cycles} cycles after {t.warm_up_s:g} s, and {t.min_span_s:g} s. If pauses take "
+    "over {t.stopped_gc_share:.0%} of it, long pauses (GC009, GC010) are the cause; if one cycle "
+    "takes more than half of it, what ran at that time. If GOGC is "
     "unknown and a cycle allocates less than {t.metrics_thrash_room_unknown:.0%} of the heap goal "
     "in metrics, a low GOGC or a limit is the cause.",
     advice=f"Use a recommended setting, or {ALLOCATE_LESS}.",
@@ -50,13 +52,16 @@ def high_gc_cpu(facts: ProcessFacts) -> Iterator[Evidence]:
     of_cpu = f"{percent(share) if stopped else gc_cpu_text(facts.summary)} of the CPU"
     of_time = percent(facts.summary.stw_share or 0.0)
     of_pauses = "" if stopped is None else f"; pauses take {of_time} of the time"
+    costs_ms = facts.cycles["gc_cpu_ms"]
+    is_one = 2 * maximum(costs_ms) > total(costs_ms)
+    why = of_pauses or (", most of it in one cycle" if is_one else _why_often(facts))
     yield Evidence(
         "bad" if share > t.gc_cpu_bad else "warn",
         f"GC takes {of_cpu}{_cores_text(facts)}{of_pauses}.",
         {"gc_cpu_share": share, "gc_cpu_cores": facts.summary.gc_cpu_cores},
-        examples=example_lines(facts.cycles, "gc_cpu_share"),
-        headline=f"GC takes {of_cpu}{of_pauses or _why_often(facts)}.",
-        advice=f"{CHECK_CPUS}." if stopped else _RAISE if _room(facts) else None,
+        examples=example_lines(facts.cycles, "gc_cpu_ms" if is_one else "gc_cpu_share"),
+        headline=f"GC takes {of_cpu}{why}.",
+        advice=f"{CHECK_CPUS}." if stopped or is_one else _RAISE if _room(facts) else None,
         explained_by=(*high_gc_cpu.explained_by, "GC010", "GC009") if stopped else None,
     )
 
@@ -78,7 +83,8 @@ def is_start_up(facts: ProcessFacts) -> bool:
         return True
     # Predictions leave these cycles out too: the program has not done its work yet.
     starts_s = not_null(facts.cycles["start_s"])
-    return facts.cycle_pauses is None and len(starts_s) > 0 and maximum(starts_s) < t.warm_up_s
+    few = int((starts_s >= t.warm_up_s).sum()) < t.min_cycles
+    return facts.cycle_pauses is None and len(starts_s) > 0 and few
 
 
 def _cores_text(facts: ProcessFacts) -> str:
@@ -198,18 +204,19 @@ def cpu_quota_throttling(facts: ProcessFacts) -> Iterator[Evidence]:
     small = live is not None and live < t.small_heap_mib
     if procs >= t.many_procs and small and len(long) and cycles["assist_cpu_ms"].count():
         longest = maximum(long["stw_mark_term_ms"])
+        waited = (
+            f"Mark terminations take up to {duration_text(longest / 1000)}, far too long for "
+            f"{live:,.0f} MiB of live heap on {procs} processors, and {late}: threads probably "
+            "waited for a CPU, because of a quota or other programs."
+        )
         yield Evidence(
             "warn",
-            f"Mark terminations take up to {duration_text(longest / 1000)}, far too long for "
-            f"{live:,.0f} MiB of live heap on {procs} processors, and {late}: threads waited for "
-            "a CPU: there is a CPU quota, or other programs took it.",
+            waited,
             {"procs": procs, "stw_mark_term_max_ms": long["stw_mark_term_ms"].max()},
             examples=example_lines(long, "stw_mark_term_ms"),
             advice="Check the quota (cpu.max) and `nr_throttled` in cpu.stat. Raise a quota of "
             "less than 1 CPU, and set GOMAXPROCS to the quota, rounded up.",
-            headline=f"Pauses take up to {duration_text(longest / 1000)} with a live heap of only "
-            f"{live:,.0f} MiB: threads wait for a CPU: there is a CPU quota, or other programs "
-            "take it.",
+            headline=waited,
         )
 
 

@@ -296,8 +296,15 @@ def _merge_processes(findings: list[Finding], sizes: Mapping[int, int]) -> list[
 
 
 def _with_causes(findings: list[Finding]) -> list[Finding]:
-    """Returns the findings, each with the finding that explains it in the same process."""
-    present = {(finding.id, finding.process) for finding in findings if finding.needs_action}
+    """Returns the findings, each with the finding that explains it in the same process.
+
+    Thrashing that was brief and is over does not explain the cost of the whole run.
+    """
+    present = {
+        (finding.id, finding.process)
+        for finding in findings
+        if finding.needs_action and not finding.figures.get("in_passing")
+    }
     explained = []
     for finding in findings:
         causes = [

@@ -23,7 +23,7 @@ from gctrace_analyzer.analysis.settings.naming import limit_text
 from gctrace_analyzer.analysis.settings.setters import limit_eased
 from gctrace_analyzer.analysis.timeline.limiter import verdict
 from gctrace_analyzer.ingest.rows import column_of, median, not_null
-from gctrace_analyzer.units import digits, duration_text, size_text
+from gctrace_analyzer.units import digits, duration_text, size_text, times_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -49,8 +49,8 @@ _TIGHT = "GC015"
     "median effective GOGC is {t.thrash_gogc:g} or less, and GC runs "
     "{t.thrash_active_share:.0%} of the time or more. Two episodes are "
     "joined if at most {t.episode_join_cycles} cycles or {t.episode_join_s:g} s lie between them. "
-    "Thrashing that is over, and took less than a tenth of the run, is listed after "
-    "limit-tight. The cost is named if GC CPU is {t.gc_cpu_warn:.0%} or more.",
+    "Thrashing that is over, and took less than a tenth of the run, is a warning, and limit-tight "
+    "explains it. The cost is named if GC CPU is {t.gc_cpu_warn:.0%} or more.",
     advice="Raise GOMEMLIMIT (and the container's limit, if it is too low), or keep less in "
     "memory. If you can do neither: first set GOGC to a low value such as 25, then remove "
     "GOMEMLIMIT; the heap then grows past the limit, but GC no longer runs all the time.",
@@ -72,16 +72,9 @@ def limit_thrash(facts: ProcessFacts) -> Iterator[Evidence]:
     episodes, worst, lengths = facts.thrashing, _longest(facts), _lengths(facts)
     text = worst["reason"]
     if len(episodes) > 1:
-        whole = duration_text(total(lengths))
-        often, longest = (
-            ("twice", "longer")
-            if len(episodes) == 2
-            else (f"{len(episodes):,} times", "longest")
-        )
-        text = (
-            f"The program thrashed {often}, {whole} in total. In the {longest} episode, "
-            f"{text[0].lower()}{text[1:]}"
-        )
+        whole = f"{times_text(len(episodes))}, {duration_text(total(lengths))} in total"
+        longest = f"In the longest episode, {text[0].lower()}{text[1:]}"
+        text = f"The program thrashed {whole}. {longest}"
     text += _above_limit(facts)
     # Metrics without a limit only show how little room there is.
     is_limit = facts.cycle_pauses is None or worst["limiter"] or len(facts.limited_cycles)
@@ -89,22 +82,22 @@ def limit_thrash(facts: ProcessFacts) -> Iterator[Evidence]:
     headline = (
         f"{settings} is too low for the live heap{cost_of_thrashing(facts)}.{_since(facts)}"
     )
+    in_passing = _thrashed_in_passing(facts)
     if (eased := limit_eased(facts.cycles, facts.thresholds)) is not None:
         until = duration_text(eased.until_s)
         headline = f"Until {until}, GOMEMLIMIT was too low for the live heap. {eased}"
         advice = _EASED
     yield Evidence(
-        "bad" if eased is None else "warn",
+        "bad" if eased is None and not in_passing else "warn",
         text,
-        {name: worst[name] for name in names} | {"episodes": len(episodes)},
+        {name: worst[name] for name in names}
+        | {"episodes": len(episodes), **({"in_passing": True} if in_passing else {})},
         start_s=episodes["start_s"][0],
         end_s=episodes["end_s"].max(),  # type: ignore[arg-type]  # a float column
         examples=example_lines(episodes[lengths.arg_sort(descending=True)]),
         headline=headline,
         advice=advice,
-        explained_by=_causes(
-            facts, (_TIGHT,) if _thrashed_in_passing(facts) and eased is None else ()
-        ),
+        explained_by=_causes(facts, (_TIGHT,) if in_passing and eased is None else ()),
     )
 
 
@@ -169,7 +162,8 @@ def cost_of_thrashing(facts: ProcessFacts) -> str:
     # The report shows the share of the whole run next to it.
     time = "" if whole else f" for {duration_text(worst['end_s'] - worst['start_s'])}"
     takes, text = ("takes", gc_cpu_text(summary)) if whole else ("took", percent(share))
-    if share >= facts.thresholds.gc_cpu_warn:
+    most = max(summary.gc_cpu_range) if whole and summary.gc_cpu_range else share
+    if most >= facts.thresholds.gc_cpu_warn:
         return f": GC {takes} {text} of the CPU{time}"
     return (
         f". At this load GC {takes} only {text} of the CPU{time}; with more load, GC can run all "
@@ -252,13 +246,9 @@ def limit_bound(facts: ProcessFacts) -> Iterator[Evidence]:
     # Above the limit the goal is the live heap itself, so only goals with room prove a limit.
     goals = limited["heap_goal_mib"].filter(limited["effective_gogc"] > _WITH_ROOM)
     largest = maximum(goals) if len(goals) else None
-    proven = "" if largest is None else f"; the limit is at least {largest:,.0f} MiB"
-    if facts.settings.value("memory_limit_mib"):
-        proven = ""
     yield Evidence(
         "info",
-        f"The memory limit set the goal in {len(limited):,} of "
-        f"{cycles_text(len(facts.cycles))}{proven}.",
+        f"The memory limit set the goal in {len(limited):,} of {cycles_text(len(facts.cycles))}.",
         {"cycles": len(limited), "implied_limit_low_mib": largest},
     )
 
@@ -278,7 +268,8 @@ def _effective_gogc(facts: ProcessFacts) -> float | None:
     condition="In the cycles whose goal was set by the memory limit (at least "
     "{t.level_cycles}), the median effective GOGC is under {t.limit_gogc_warn:.0f}; bad under "
     "{t.limit_gogc_bad:.0f}. Only a note if {t.level_cycles} or more later goals left more "
-    "room above a live heap of that size.",
+    "room above a live heap of that size, or if other cycles take most of the GC CPU time and are "
+    "among the last {t.level_cycles}.",
     advice="Raise the memory limit, or keep less in memory: the less room is left, the more "
     "often GC runs.",
     needs="at least 10 goals set by the limit",
@@ -300,9 +291,14 @@ def limit_tight(facts: ProcessFacts) -> Iterator[Evidence]:
                 advice=_EASED,
             )
             return
-        room = _room(facts, gogc)
-        is_unknown = facts.summary.gc_per_s is None
-        runs = "often" if is_unknown else often_text(facts.summary)
+        percents = f"{max(gogc, 0):.0f}"
+        room = "hardly any room" if percents == "0" else f"room for only {percents} % more"
+        if _others_cost_more(facts):
+            count = f"{len(facts.limited_cycles):,} of {cycles_text(len(facts.cycles))}"
+            few = f"In {count} GOMEMLIMIT left the live heap {room}."
+            yield Evidence("info", few, {"effective_gogc_p50": gogc})
+            return
+        runs = "often" if facts.summary.gc_per_s is None else often_text(facts.summary)
         close = f"GOMEMLIMIT leaves the live heap {room}{_taken(facts)}, so GC runs {runs}."
         yield Evidence(
             "bad" if gogc < t.limit_gogc_bad else "warn",
@@ -316,12 +312,11 @@ def limit_tight(facts: ProcessFacts) -> Iterator[Evidence]:
         )
 
 
-def _room(facts: ProcessFacts, gogc: float) -> str:
-    """Returns how much room the limit leaves (a median), and at the end if that is much less."""
-    ends = not_null(facts.limited_cycles["effective_gogc"]).tail(facts.thresholds.level_cycles)
-    usual, last = (f"{max(left, 0):.0f}" for left in (gogc, median(ends)))
-    room = "hardly any room" if usual == "0" else f"room for only {usual} % more"
-    return f"{room} ({last} % at the end)" if float(last) < _HALF * float(usual) else room
+def _others_cost_more(facts: ProcessFacts) -> bool:
+    """Returns whether the limit set neither the last goals nor those of most of the GC CPU time."""
+    by_limit = facts.goal_set_by == "memory-limit"
+    cost, last = facts.cost_share(by_limit), by_limit.tail(facts.thresholds.level_cycles)
+    return cost is not None and 2 * cost < 1 and not last.all()
 
 
 def _taken(facts: ProcessFacts) -> str:
@@ -335,10 +330,6 @@ def _taken(facts: ProcessFacts) -> str:
         f" (the heap may take {median(goals):,.0f} of {limit:,.0f} MiB: stacks, free space in "
         "spans and other memory of the runtime count as well)"
     )
-
-
-_HALF = 0.5
-"""Share of the usual room. If less is left at the end, both values are reported."""
 
 
 _EASED = (

@@ -94,8 +94,10 @@ def live_heap_growth(facts: ProcessFacts) -> Iterator[Evidence]:
         text += (
             f". At the end the memory limit leaves room for only {facts.fills_limit:.0f} % more"
         )
+    fills = facts.grew_into_limit or facts.fills_limit is not None
+    if fills and not growth.fall:
         advice = f"If this memory is needed, raise GOMEMLIMIT; if not, {compare}"
-    serious = facts.grew_into_limit or facts.fills_limit is not None or growth.is_lasting
+    serious = fills or growth.is_lasting
     yield Evidence(
         "warn" if serious else "info",
         f"{text}.{growth.fall}",
@@ -203,10 +205,10 @@ def live_heap_spike(facts: ProcessFacts) -> Iterator[Evidence]:
     "good.",
     condition="The median of {t.min_cycles} live heaps moves by over {t.step_share:.0%} of the "
     "smaller one, to a level that it did not have before and keeps to the end. Both levels last "
-    "for {t.min_cycles} cycles and {t.step_least_time:.0%} of the log's time, have a relative "
-    "standard deviation under {t.step_spread:.0%}, and stay: the medians of their first and last "
-    "thirds differ by at most {t.step_drift:.0%} of the step, which steady growth exceeds. Needs "
-    "at least {t.short_log_cycles} cycles.",
+    "for {t.min_cycles} cycles and {t.step_least_time:.0%} of the log's time, have a "
+    "standard deviation under {t.step_spread:.0%} of the level or the step, and stay: the medians "
+    "of their first and last thirds differ by at most {t.step_drift:.0%} of the step, which steady "
+    "growth exceeds. Needs at least {t.short_log_cycles} cycles.",
     advice="Find out what happened between the two levels, such as a filled cache, a release "
     "or a ballast.",
     needs="live heap of at least {t.short_log_cycles} cycles",

@@ -18,7 +18,7 @@ from gctrace_analyzer.analysis.rules.finding import (
 from gctrace_analyzer.analysis.rules.registry import rule
 from gctrace_analyzer.ingest.gctrace.columns import stopping
 from gctrace_analyzer.ingest.rows import median, not_null, where
-from gctrace_analyzer.units import duration_text, size_text
+from gctrace_analyzer.units import duration_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -37,10 +37,7 @@ _LONG = (
     "long-stw-sweep-termination",
     meaning="The pause before marking is long. The runtime first waits until all goroutines "
     "have stopped; those that have not stopped yet keep running.",
-    condition="Sweep-termination pauses: "
-    + _LONG
-    + " An allocation of {t.memory_min_mib:.0f} MiB or "
-    "more that took the heap past its goal is named first.",
+    condition="Sweep-termination pauses: " + _LONG,
     advice=f"{CHECK_CPUS}; a loop without function calls (before Go 1.14) or clearing a large "
     "block (before 1.17) also delays the stop.",
     needs="sweep-termination pauses",
@@ -52,35 +49,7 @@ _LONG = (
 def long_sweep_termination(facts: ProcessFacts) -> Iterator[Evidence]:
     """Checks the pauses before marking."""
     advice = None if facts.may_be_before(1, 14) else f"{CHECK_CPUS}."
-    yield from _long_pauses(
-        facts,
-        facts.cycles,
-        "stw_sweep_term_ms",
-        "before marking",
-        _of_one_allocation(facts) or advice,
-    )
-
-
-def _of_one_allocation(facts: ProcessFacts) -> str | None:
-    """Returns what to do if the longest of these pauses follows an allocation past the goal."""
-    longest = facts.cycles["stw_sweep_term_ms"].arg_max() or 0
-    names = ("gc_num", "heap_start_mib", "heap_goal_mib", "heap_live_mib")
-    rows = facts.cycles[max(longest - 1, 0) : longest + 1][[*names]].rows()
-    num, start, goal, _ = rows[-1]
-    before = 0 if num == 1 else rows[0][3] if rows[0][0] == num - 1 else None
-    # Up to Go 1.17, a goal that the heap passed is printed as the heap plus 1 MiB.
-    if None in (start, goal, before) or start < goal - 1:
-        return None
-    grown = start - before
-    is_one = grown > start / 2 and grown >= facts.thresholds.memory_min_mib
-    return _ONE_ALLOCATION.format(size_text(grown)) if is_one else None
-
-
-_ONE_ALLOCATION = (
-    "The cause may be one allocation of up to {}: the heap was past its goal when the cycle of "
-    "the longest pause began, and a goroutine that clears (before Go 1.17) or copies so large a "
-    f"block cannot be stopped meanwhile. Otherwise: {CHECK_CPUS[:1].lower()}{CHECK_CPUS[1:]}."
-)
+    yield from _long_pauses(facts, facts.cycles, "stw_sweep_term_ms", "before marking", advice)
 
 
 @rule(

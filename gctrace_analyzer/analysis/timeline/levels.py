@@ -32,16 +32,19 @@ class Moved:
     @property
     def text(self) -> str:
         """Both levels, as the beginning of a sentence."""
+        before, after = (
+            size_text(size) if size >= 1 else "under 1 MiB"
+            for size in (self.before_mib, self.after_mib)
+        )
         return (
-            f"the live heap was {size_text(self.before_mib)} until {duration_text(self.at_s)}, and "
-            f"is {size_text(self.after_mib)} since"
+            f"the live heap was {before} until {duration_text(self.at_s)}, and is {after} since"
         )
 
 
 def moved(cycles: pl.DataFrame, t: Thresholds = DEFAULT) -> Moved | None:
     """Returns the move of the live heap to its present level; None if there was none.
 
-    A return to an earlier level is no move: the load goes up and down.
+    A return to an earlier level that lasted as long is no move: the load goes up and down.
 
     Args:
         cycles: the cycles of one process, in order, with `start_s` and `heap_live_mib`.
@@ -51,7 +54,9 @@ def moved(cycles: pl.DataFrame, t: Thresholds = DEFAULT) -> Moved | None:
     if len(timed) < t.short_log_cycles:
         return None
     live, times = timed["heap_live_mib"].cast(pl.Float64), timed["start_s"]
-    changes = level_changes(live, 1 + t.step_share, t.min_cycles).arg_true().to_list()
+    # Sizes in whole MiB jump between 0, 1 and 2 while a small heap stays as it is.
+    seen = live.clip(_SMALL_MIB)
+    changes = level_changes(seen, 1 + t.step_share, t.min_cycles).arg_true().to_list()
     if not changes:
         return None
     begins, ends = [0, *changes], [*changes, len(live)]
@@ -59,11 +64,14 @@ def moved(cycles: pl.DataFrame, t: Thresholds = DEFAULT) -> Moved | None:
     before, after = levels[-2:]
     step = abs(median(after) - median(before))
     least_s = t.step_least_time * (times[-1] - times[0])
-    lengths = (times[begins[-1]] - times[begins[-2]], times[-1] - times[begins[-1]])
+    lengths = times.gather([*begins[1:], -1]) - times.gather(begins)
+    lasting = [
+        level for level, is_long in zip(levels, lengths >= least_s, strict=True) if is_long
+    ]
     is_level = (
-        min(lengths) >= least_s
+        lengths[-2:].min() >= least_s
         and all(_is_level(values, step, t) for values in (before, after))
-        and not any(_are_same(level, after, t) for level in levels[:-1])
+        and not any(_are_same(level, after, t) for level in lasting[:-1])
     )
     if not is_level:
         return None
@@ -84,7 +92,12 @@ def _is_level(values: pl.Series, step_mib: float, t: Thresholds) -> bool:
     if len(values) < t.min_cycles or not isinstance(spread, float):
         return False
     drift = abs(median(inner.tail(third)) - median(inner.head(third)))
-    return spread < t.step_spread * median(inner) and drift <= t.step_drift * step_mib
+    most = t.step_spread * max(median(inner), step_mib)
+    return spread < most and drift <= t.step_drift * step_mib
+
+
+_SMALL_MIB = 2.0
+"""Smaller sizes count as one level."""
 
 
 def _are_same(one: pl.Series, other: pl.Series, t: Thresholds) -> bool:

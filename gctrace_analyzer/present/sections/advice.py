@@ -200,11 +200,7 @@ def ballast_notes(baseline: Predictor, rows: pl.DataFrame) -> Iterator[str]:
         if words:
             yield f"{as_text(setting)}: {words}."
     if like:
-        yield (
-            "A ballast counts as virtual memory (VSZ), not as resident memory (RSS), until it is "
-            "written to or backed by huge pages. The peaks here exclude the "
-            "ballast; gctrace includes it."
-        )
+        yield "The peaks here exclude the ballast; gctrace includes it."
 
 
 def legend(shown: Table, *, wide: bool = False) -> str:

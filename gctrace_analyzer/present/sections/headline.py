@@ -160,10 +160,10 @@ def state(report: Report) -> list[KeyFigure]:
         note = "not measurable" if coarse.get("gc_cpu") else note
         figures.append(_with_level(report, "Mark assist", value, note, "assist"))
     if s.live_heap_p50_mib is not None:
-        value, note = _live(report, live_heap(s.live_heap_p50_mib))
+        value, note = _live(report, s.live_heap_p50_mib)
         figures.append(_with_level(report, "Live heap", value, note, "live_heap"))
     if s.heap_goal_p50_mib is not None:
-        value, note = _goal(report, mib(s.heap_goal_p50_mib))
+        value, note = _goal(report, s.heap_goal_p50_mib)
         figures.append(_with_level(report, "Heap goal", value, note, "heap_goal"))
     return [*figures, *_allocation(report)]
 
@@ -251,32 +251,44 @@ def _these(s: Summary, one: str, several: str) -> str:
     return one if s.cycles == 1 else several
 
 
-def _live(report: Report, median: str) -> tuple[str, str]:
+def _live(report: Report, p50: float) -> tuple[str, str]:
     """Returns the live heap and its kind: the median, the median since it moved, or the last."""
     if (end := _end(report)) is not None:
-        growth = _growth(report, "").replace("median", f"median {median}")
+        growth = _growth(report, "").replace("median", f"median {live_heap(p50)}")
         return live_heap(end.live_mib), f"last; {growth}"
     if (moved := _moved(report)) is not None:
         at, before = moved.start_s or 0.0, live_heap(moved.figures["before_mib"])
         since = f"since {duration(at)}; {before} before"
         return live_heap(moved.figures["after_mib"]), since
-    p50 = report.analysis.summary.live_heap_p50_mib
-    return median, _growth(report, _last_if_far(report, "heap_live_mib", p50))
+    p50, word = _over_time(report, "heap_live_mib", p50)
+    last = _last_if_far(report, "heap_live_mib", p50)
+    return live_heap(p50), _growth(report, last).replace("median", word)
 
 
-def _goal(report: Report, median: str) -> tuple[str, str]:
+def _goal(report: Report, p50: float) -> tuple[str, str]:
     """Returns the heap goal for the displayed live heap, and what set it."""
     setter, end = _setter(report), _end(report)
     if end is not None and end.goal_mib:
-        parts = filter(None, (end.which_goal, f"median {median}", setter))
+        parts = filter(None, (end.which_goal, f"median {mib(p50)}", setter))
         return mib(end.goal_mib), "; ".join(parts)
     if end is None and (moved := _moved(report)) is not None:
         later = report.analysis.cycles.filter(pl.col("start_s") > moved.start_s)
         return mib(median_of(later["heap_goal_mib"])), setter
-    last = _last_if_far(report, "heap_goal_mib", report.analysis.summary.heap_goal_p50_mib)
-    return median, "; ".join(filter(None, (setter, last))) or _MEDIAN * (
-        report.analysis.by_dumps
-    )
+    p50, word = _over_time(report, "heap_goal_mib", p50)
+    last = _last_if_far(report, "heap_goal_mib", p50)
+    if word != "median" and _SETTERS["heap-minimum"] in setter:
+        # That sets most goals, but not those of most of the time.
+        setter = word
+    note = "; ".join(filter(None, (setter, *_large_roots(report), last)))
+    return mib(p50), note or _MEDIAN * report.analysis.by_dumps
+
+
+def _large_roots(report: Report) -> Iterator[str]:
+    """Yields the stacks and the globals that raise the heap goal, if they are large."""
+    for finding in report.analysis.findings:
+        for name in ("stacks", "globals"):
+            if (size_mib := finding.figures.get(f"{name}_mib")) is not None:
+                yield f"{mib(size_mib)} of {name}"
 
 
 def _moved(report: Report) -> Finding | None:
@@ -315,6 +327,23 @@ def _end(report: Report) -> _End | None:
         return None
     live, goals = (not_null(analysis.cycles[f"heap_{what}_mib"]) for what in ("live", "goal"))
     return _End(live[-1], goals[-1] if len(goals) else None, "last")
+
+
+def _over_time(report: Report, column: str, median: float) -> tuple[float, str]:
+    """Returns the median over time if it is far from that over cycles, and which one it is.
+
+    While the heap is small, cycles follow each other faster.
+    """
+    cycles = report.analysis.enriched.drop_nulls(["end_s", column])
+    if report.analysis.by_dumps or len(report.analysis.tables["processes"]) > 1:
+        return median, "median"
+    # A live heap stays until the next cycle ends, and a goal is that of the time before.
+    held_s = pl.col("end_s").diff().shift(-1 if column == "heap_live_mib" else 0).fill_null(0)
+    levels = cycles.select(column, held_s=held_s).sort(column)
+    upper = levels.filter(2 * pl.col("held_s").cum_sum() >= pl.col("held_s").sum())
+    usual = upper[column][0] if len(upper) else median
+    is_near = max(usual, 1) < _FAR * max(median, 1) and max(median, 1) < _FAR * max(usual, 1)
+    return (median, "median") if is_near else (float(usual), "median over time")
 
 
 def _last_if_far(report: Report, column: str, median: float | None) -> str:

@@ -139,14 +139,18 @@ def _basis(report: Report, rows: pl.DataFrame, evidence: Sequence[Report]) -> It
 
 
 def _load(baseline: Predictor) -> str:
-    """Returns the kind of load; it is called CPU-bound only if proven."""
+    """Returns the kind of load.
+
+    That the CPU limits it is not proven: a program that sleeps allocates more slowly during marking
+    as well.
+    """
     load, text = baseline.load, _LOADS[baseline.load_model]
     if baseline.load_model == "fixed-rate" and load and not load.shows_rate_in_mark:
         return (
             "unknown, because the log does not show whether marking slows the program down; "
             f"predicted as {text}"
         )
-    if baseline.load_model != "cpu-bound" or load is None or load.is_surely_bound:
+    if baseline.load_model != "cpu-bound" or load is None:
         return text
     if load.has_spare_cpu:
         return f"unknown, because marking ran on idle CPUs; predicted as {text}"

@@ -32,6 +32,21 @@ def test_a_busy_start_up_is_not_a_finding() -> None:
     assert not matches(cpu.high_gc_cpu, facts)
 
 
+def test_a_start_up_does_not_end_with_its_first_slow_cycle() -> None:
+    """Four cycles after the first half second, as a program that loads data and then waits."""
+    facts = facts_of(log_of(6, every=0.2, background=120))
+    assert (facts.summary.gc_cpu_share or 0) > 0.25
+    assert not matches(cpu.high_gc_cpu, facts)
+
+
+def test_the_cost_of_a_single_cycle_is_not_explained_by_how_often_gc_runs() -> None:
+    text = log_of(20, every=0.2, background=lambda n: 1500 if n == 9 else 1)
+    (finding,) = matches(cpu.high_gc_cpu, facts_of(text))
+    assert finding.headline.endswith(", most of it in one cycle.")
+    assert "allocate less" not in finding.advice
+    assert finding.examples[0].endswith(":9")
+
+
 def test_the_evidence_names_the_processors_unless_they_change() -> None:
     (same,) = matches(cpu.high_gc_cpu, facts_of(log_of(60, every=0.02, background=12)))
     assert same.evidence.endswith("of 2 CPUs.")

@@ -68,6 +68,13 @@ def test_a_few_forced_cycles_are_no_finding() -> None:
     assert not matches(frequency.forced_gc, facts_of(text))
 
 
+def test_forced_cycles_that_cost_little_are_a_note() -> None:
+    for background, severity in ((0.1, "info"), (50, "warn")):
+        text = log_of(30, background=background).replace(" P\n", " P (forced)\n")
+        (finding,) = matches(frequency.forced_gc, facts_of(text))
+        assert finding.severity == severity
+
+
 def test_the_only_cycle_that_is_forced_is_a_note() -> None:
     text = log_of(1).replace(" P", " P (forced)")
     (finding,) = matches(frequency.forced_gc, facts_of(text))
@@ -98,6 +105,8 @@ def test_cycles_every_two_minutes_are_an_idle_program() -> None:
     assert matches(frequency.periodic_only, facts_of(log_of(30, every=120.2)))
     assert not matches(frequency.periodic_only, facts_of(log_of(30, every=60)))
     assert not matches(frequency.periodic_only, facts_of(log_of(2, every=120.2)))
+    forced = log_of(30, every=120.2).replace(" P\n", " P (forced)\n")
+    assert not matches(frequency.periodic_only, facts_of(forced))
 
 
 def test_frequent_cycles_of_an_unknown_cost_are_a_note() -> None:

@@ -65,6 +65,23 @@ def test_what_takes_the_rest_of_a_known_limit_is_said(
     assert (part or "") in finding.evidence
 
 
+def test_a_limit_that_sets_few_goals_does_not_explain_how_often_gc_runs() -> None:
+    """A burst that the limit held down; before and after it, GOGC=100 sets the goals."""
+    tight = range(80, 100)
+    text = log_of(
+        200,
+        every=0.05,
+        background=20,
+        live=lambda n: 128 if n in tight else 40 + 12 * n % 31,
+        goal=lambda n: 140 if n - 1 in tight else 2 * (40 + 12 * (n - 1) % 31) + 1,
+        start=60,
+        end=62,
+    )
+    (finding,) = matches(limit.limit_tight, facts_of(text))
+    assert finding.severity == "info"
+    assert finding.evidence.startswith("In 20 of 200 cycles GOMEMLIMIT left the live heap ")
+
+
 def test_a_goal_that_follows_gogc_is_not_the_limits() -> None:
     facts = facts_of(log_of(60))
     for rule in (limit.limit_bound, limit.limit_tight, limit.limit_thrash):
@@ -167,7 +184,7 @@ def test_several_times_of_thrashing_are_one_finding_about_the_longest() -> None:
     assert found.examples == ("log:1", "log:0", "log:2")
     two = replace(facts, episodes=several.head(2))
     assert matches(limit.limit_thrash, two)[0].evidence.startswith(
-        "The program thrashed twice, 7.0 s"
+        "The program thrashed 2 times, 7.0 s"
     )
 
 
@@ -249,3 +266,17 @@ def test_thrashing_in_passing_is_an_effect_of_a_tight_limit(
     # At 1.5 times the least limit, the effective GOGC is about where a limit ceases to be tight.
     assert "(1.5 × 125 MiB: 1.25 × the largest live heap" in found.action
     assert (found.start_s is None) == (root == "limit-tight")
+
+
+@pytest.mark.parametrize(("high", "only"), [(0.06, True), (0.15, False)])
+def test_a_range_that_reaches_a_high_gc_cpu_is_not_called_little(
+    high: float, only: bool
+) -> None:
+    facts = facts_of(log_of(60, live=90, goal=90, start=90, end=92))
+    of: dict[str, Any] = {
+        "gc_cpu_share": 0.05,
+        "gc_cpu_share_low": 0.002,
+        "gc_cpu_share_high": high,
+    }
+    cost = limit.cost_of_thrashing(replace(facts, summary=replace(facts.summary, **of)))
+    assert ("only" in cost) is only

@@ -164,6 +164,8 @@ def test_a_step_to_another_level_is_reported() -> None:
     (lambda n: 100 if n <= 48 else 400, "step"),
     (lambda n: (100, 400, 200)[(n - 1) // 20], "step"),
     (lambda n: (100, 400, 100)[(n - 1) // 20], "load"),
+    (lambda n: 400 if 4 < n <= 40 else 100, "step"),
+    (lambda n: 200 if n <= 20 else n * n % 7 // 4, "step"),
     (lambda n: 400 if n <= 3 else 100, "start"),
     (lambda n: 400 if 30 < n < 34 else 100, "spike"),
 ])  # fmt: skip

@@ -48,21 +48,6 @@ def test_a_single_pause_has_no_median() -> None:
     assert finding.evidence == "One pause after marking took 12 ms."
 
 
-@pytest.mark.parametrize(
-    ("heap", "goal", "is_named"), [("459->459->459", 460, True), ("459->459->459", 900, False)]
-)
-def test_a_pause_after_one_large_allocation_names_it_first(
-    heap: str, goal: int, is_named: bool
-) -> None:
-    line = (
-        "gc 1 @0.002s 87%: 22+0.47+0.11 ms clock, 269+0.25/0.27/0+1.3 ms cpu, "
-        f"{heap} MB, {goal} MB goal, 12 P\n"
-    )
-    (found,) = matches(long_pauses.long_sweep_termination, facts_of(line))
-    first = "The cause may be one allocation of up to 459 MiB: "
-    assert (found.advice or "").startswith(first) is is_named
-
-
 def test_many_pauses_above_a_millisecond_are_a_note() -> None:
     text = log_of(60).replace(": 0.02+5", ": 1.4+5")
     (finding,) = matches(long_pauses.long_sweep_termination, facts_of(text))
