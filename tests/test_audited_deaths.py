@@ -238,4 +238,4 @@ def test_units_of_podman_are_decimal() -> None:
         "ID            NAME        CPU %       MEM USAGE / LIMIT  MEM %       PIDS\n"
         "1f2e3d4c5b6a  ledger      2.00%       402.7MB / 536.9MB  75.01%      12\n"
     )
-    assert "384 MiB are in use" in plain(document(read_text(text).report()))
+    assert "used 384 MiB of 512 MiB" in plain(document(read_text(text).report()))

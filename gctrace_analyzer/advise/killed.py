@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from gctrace_analyzer.analysis.postmortem.death import EVICTOR, REFUSED
 from gctrace_analyzer.analysis.postmortem.explanation import DOUBTS
 from gctrace_analyzer.analysis.postmortem.pairing import gap_s
-from gctrace_analyzer.units import IN_GIB_FROM_MIB, duration_text, size_text
+from gctrace_analyzer.units import duration_text, size_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -150,10 +150,6 @@ _MOST_NAMES = 3
 """Programs that are named; more are only counted."""
 
 
-_IN_WHOLE_FROM_MIB = 10.0
-"""Smaller sizes are shown with a fraction."""
-
-
 def resident_is(deaths: Sequence[PostMortem]) -> str:
     """Returns which pages are missing from the resident memory of several deaths."""
     kinds = {death.resident_is for death in deaths if death.resident_mib is not None}
@@ -171,10 +167,7 @@ def _with_size(deaths: Sequence[PostMortem]) -> str:
     ]
     if not sizes:
         return ""
-    low, high = (
-        f"{end:,.0f} MiB" if _IN_WHOLE_FROM_MIB <= end < IN_GIB_FROM_MIB else size_text(end)
-        for end in (min(sizes), max(sizes))
-    )
+    low, high = (size_text(end) for end in (min(sizes), max(sizes)))
     of_both = low.removesuffix(" MiB") if high.endswith(" MiB") else low
     size = high if low == high else f"{of_both} to {high}"
     return f" with {size} resident{resident_is(deaths)}"

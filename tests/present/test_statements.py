@@ -53,7 +53,7 @@ def test_the_kills_of_a_loop_are_one_statement(loop: Run) -> None:
     report = loop.report()
     assert report.verdict is not None
     assert report.verdict.sentence.startswith(
-        "The program node was killed 8 times because memory ran out, with 67 to 108 MiB resident "
+        "The program node was killed 8 times because memory ran out, with 66.7 to 108 MiB resident "
         "(without file pages)."
     )
     ((title, story),) = evidence.deaths(report)

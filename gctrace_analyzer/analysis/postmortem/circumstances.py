@@ -98,8 +98,7 @@ def _inside(death: Death) -> Iterator[str]:
         several = (death.kills or 0) > 1
         killed = f"{death.kills:,} processes in it were" if several else "a process in it was"
         yield (
-            f"The input shows that {killed} killed, not that it ended: it may still be running "
-            "(a `die` event or an exit code would show the end)."
+            f"The input shows that {killed} killed, not that it ended: it may still be running."
         )
 
 

@@ -320,7 +320,7 @@ def _is_inside(row: Row, *, has_ended: bool) -> bool:
     if row["event"] in ("oom", BELOW):
         return not has_ended if code is None else code != SIGKILL_CODE
     is_flag = not (row["error"] or any(row[name] for name in _OF_PODS))
-    if is_flag and row["oom_killed"] and code is None and not row["status"]:
+    if is_flag and row["oom_killed"] and code is None and row["status"] in (None, "running"):
         # Docker sets it for any process of a container.
         return not has_ended
     ended = {row["status"], row["last_status"]} & {"exited", "dead", "terminated"}

@@ -364,15 +364,7 @@ def without_cycles(
     is_go |= traced is not None or facts.minute.last_gc_num is not None
     is_child = group_memory.may_be_child(facts.death)
     is_go |= not is_child and any(settings.value(name) is not None for name in _SETTINGS_OF_GO)
-    is_pod = facts.death.pod is not None and victim == facts.death.pod
-    is_around = (
-        facts.death.is_unit
-        or facts.death.is_only_job
-        or facts.death.is_instance
-        or is_pod
-        or facts.death.is_container
-        or (victim or "").startswith("container ")
-    )
+    is_around = not facts.death.subject.startswith("The program")
     program = "the program in it" if is_around else victim or "it"
     if_go = "" if is_go else f"If {program} is written in Go, "
     yield from (_FIND_CHILD,) if is_of_child else _steps(facts, settings, if_go)

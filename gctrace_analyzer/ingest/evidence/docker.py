@@ -72,7 +72,7 @@ def inspected(value: dict[str, Any]) -> Row:
         "name": (value.get("Name") or "").lstrip("/") or None,
         "status": state.get("Status"),
         "oom_killed": state.get("OOMKilled"),
-        "exit_code": state.get("ExitCode"),
+        "exit_code": None if state.get("Status") == "running" else state.get("ExitCode"),
         "error": state.get("Error"),
         "started_at": json_values.iso_utc(state.get("StartedAt")),
         "finished_at": json_values.iso_utc(state.get("FinishedAt")),

@@ -221,3 +221,65 @@ def test_a_watched_pod_was_killed_before_and_after_its_first_restart() -> None:
     text = LISTED_POD.replace("4 (57s ago)", "0")
     text += LISTED_POD.split("\n")[1].replace("4 (57s ago)", "1 (9s ago)")
     assert len(read_text(text).post_mortems()) == 2
+
+
+def test_pods_of_one_name_in_two_namespaces_are_two_pods() -> None:
+    rows = "NAMESPACE  NAME   READY  STATUS     RESTARTS     AGE\n" + "".join(
+        f"{space}          api-0  0/1    OOMKilled  {count} (2m ago)  10m\n"
+        for space, count in (("a", 3), ("b", 5))
+    )
+    deaths = read_text(rows).post_mortems()
+    assert [death.pod for death in deaths] == ["a/api-0", "b/api-0"]
+    assert [
+        f"{count} times" in death.reading[0]
+        for death, count in zip(deaths, (3, 5), strict=True)
+    ] == [
+        True,
+        True,
+    ]
+
+
+def test_the_other_containers_of_an_evicted_pod_count() -> None:
+    other = "Container exporter was using 9736Ki, which exceeds its request of 0. "
+    (death,) = read_text(LOW_NODE + other).post_mortems()
+    assert "(34,683 MiB with the others above their requests)" in death.reading[0]
+
+
+def test_a_process_without_memory_was_not_what_filled_the_limit() -> None:
+    line = KILLED.format("sh").replace("83580kB", "0kB")
+    (death,) = read_text(
+        line.replace("Killed", "Memory cgroup out of memory: Killed")
+    ).post_mortems()
+    assert "what else uses memory under this limit" in death.advice[0]
+
+
+def test_a_container_that_runs_was_not_killed_itself() -> None:
+    state = {"Status": "running", "Running": True, "OOMKilled": True, "ExitCode": 0}
+    (death,) = read_text(json.dumps({"Name": "/web", "State": state})).post_mortems()
+    assert (death.subject, "exit code" in death.kind) == ("A process in the container", False)
+
+
+def test_a_unit_without_a_limit_shows_only_what_it_uses() -> None:
+    shown = "Id=api.service\nResult=success\nMemoryCurrent=104857600\nMemoryPeak=209715200\n"
+    found = headline.verdict(read_text(f"{shown}MemoryMax=infinity\n").report())
+    assert found.sentence == "The unit api.service used 100 MiB (200 MiB at most)."
+
+
+def test_gc_that_is_off_runs_only_near_gomemlimit() -> None:
+    pod = {
+        "kind": "Pod",
+        "metadata": {"name": "ledger-0"},
+        "spec": {"containers": [{
+            "name": "ledger",
+            "env": [{"name": "GOGC", "value": "off"}, {"name": "GOMEMLIMIT", "value": "1GiB"}],
+            "resources": {"limits": {"memory": "1Gi"}},
+        }]},
+        "status": {"containerStatuses": [{
+            "name": "ledger",
+            "restartCount": 1,
+            "lastState": {"terminated": {"exitCode": 137, "reason": "OOMKilled"}},
+            "state": {"running": {}},
+        }]},
+    }  # fmt: skip
+    (death,) = read_text(json.dumps(pod)).post_mortems()
+    assert "It ran with GOGC=off: GC runs only near GOMEMLIMIT, 1,024 MiB." in death.reading
