@@ -105,8 +105,8 @@ _WHO_FORCES = (
     meaning="The program forces GC, so GC runs when the pacer would not have started it.",
     condition="Over {t.forced_share:.0%} of the cycles (at least {t.forced_min_cycles}), or all of "
     f"them, are forced. Only a note if forced cycles take less than {_FORCED_COST:.0%} of the GC "
-    "CPU time, if GC takes less than {t.gc_cpu_little:.0%} of the CPU, if there are few of them, "
-    "or if the log has benchmark results: package testing forces GC before each run.",
+    "CPU time, if there are few of them, or if the log has benchmark results: package testing "
+    "forces GC before each run. Costs little if GC takes less than {t.gc_cpu_little:.0%} of CPU.",
     advice=_WHO_FORCES.format("them"),
     needs="cycles that are marked as forced",
     contradicted_by="nothing: the runtime marks them",
@@ -120,8 +120,8 @@ def forced_gc(facts: ProcessFacts) -> Iterator[Evidence]:
     if is_much or 0 < forced == summary.cycles:
         cost = facts.cost_share(facts.cycles["forced"])
         little = cost is not None and cost < _FORCED_COST
-        costs_little = cpu is not None and cpu < t.gc_cpu_little
-        takes = "" if cpu is None else f"; GC takes {gc_cpu_text(summary)} of the CPU"
+        so = ", so it costs little" * ((cpu or 0.0) < t.gc_cpu_little)
+        takes = "" if cpu is None else f"; GC takes {gc_cpu_text(summary)} of the CPU{so}"
         only = f" They take only {percent(cost)} of the GC CPU time." if little and cost else ""
         count = f"{forced:,} of {cycles_text(summary.cycles)}"
         # Go 1.9 to 1.19 may also mark the cycle that a call waits for.
@@ -136,7 +136,7 @@ def forced_gc(facts: ProcessFacts) -> Iterator[Evidence]:
             if forced > facts.freed * (2 if facts.may_be_before(1, 20) else 1):
                 advice += f" {_WHO_FORCES.format('the others')}"
         yield Evidence(
-            "info" if little or costs_little or facts.is_benchmark or not is_much else "warn",
+            "info" if little or facts.is_benchmark or not is_much else "warn",
             f"{marked} ({who}).{only}",
             {"forced_cycles": forced},
             headline=f"The program forces GC: {marked}{takes}.",

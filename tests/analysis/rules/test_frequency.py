@@ -68,13 +68,6 @@ def test_a_few_forced_cycles_are_no_finding() -> None:
     assert not matches(frequency.forced_gc, facts_of(text))
 
 
-def test_forced_cycles_that_cost_little_are_a_note() -> None:
-    for background, severity in ((0.1, "info"), (50, "warn")):
-        text = log_of(30, background=background).replace(" P\n", " P (forced)\n")
-        (finding,) = matches(frequency.forced_gc, facts_of(text))
-        assert finding.severity == severity
-
-
 def test_the_only_cycle_that_is_forced_is_a_note() -> None:
     text = log_of(1).replace(" P", " P (forced)")
     (finding,) = matches(frequency.forced_gc, facts_of(text))

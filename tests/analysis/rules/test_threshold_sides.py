@@ -75,7 +75,7 @@ LOGS: dict[str, Callable[[], str]] = {
     ),
     "spike of assists": lambda: log_of(40, assist=numbered(39, 0.1, 8)),
     "early": lambda: log_of(40, start=150, end=160),
-    "forced": lambda: log_of(30, background=50).replace("2 P\n", "2 P (forced)\n", 8),
+    "forced": lambda: log_of(30).replace("2 P\n", "2 P (forced)\n", 8),
     "periodic": lambda: timed("", [*range(0, 1200, 120), 1210, 1220, 1230]),
     "small heap": lambda: log_of(
         30, every=0.02, background=6, start=3, end=4, live=1, goal=lambda n: 4 if n < 25 else 9
