@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from gctrace_analyzer.advise import subject
+from gctrace_analyzer.advise.candidates import HEADROOM
 from gctrace_analyzer.advise.prediction.load import load_of, with_hidden_roots
 from gctrace_analyzer.advise.prediction.model import (
     CONSTANTS,
@@ -139,6 +140,7 @@ def baseline_of(analysis: Analysis, constants: Constants = CONSTANTS) -> Baselin
             is_part=changed or thrashed or move is not None,
         ),
         *_version_warning(settings.value("go_version") or oldest),
+        *_burst_warning(steady, settings),
         *subject.changing_load(own),
         *subject.which_process(analysis, process),
     )
@@ -279,6 +281,14 @@ def _version_warning(oldest: str | None) -> Iterator[str]:
 
 _MODELED = (1, 10)
 """The first Go release whose pacer is modeled."""
+
+
+def _burst_warning(steady: pl.DataFrame, settings: Settings) -> Iterator[str]:
+    """Yields a warning if the heap exceeded a goal by more than the container has room for."""
+    beyond = (steady["heap_end_mib"] - steady["heap_goal_mib"]).max()
+    room = settings.room_mib
+    if room is not None and isinstance(beyond, int) and beyond > (1 - HEADROOM) * room:
+        yield f"in one cycle the heap ended {beyond:,} MiB above its goal: leave room for that"
 
 
 def thrashing(*, least: float, largest: float) -> str:

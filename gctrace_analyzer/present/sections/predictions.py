@@ -153,7 +153,7 @@ def _load(baseline: Predictor) -> str:
     if baseline.load_model != "cpu-bound" or load is None:
         return text
     if load.has_spare_cpu:
-        return f"unknown, because marking ran on idle CPUs; predicted as {text}"
+        return f"unknown, because marking ran on idle CPUs; predicted {text}"
     return f"probably {text}"
 
 
