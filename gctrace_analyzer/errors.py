@@ -287,7 +287,10 @@ class NoDataError(GctraceError, ValueError):
     @classmethod
     def no_cycles(cls, path: str) -> NoDataError:
         """Returns the error for a run without a GC cycle, which cannot be compared."""
-        hint = "Run it longer, under load: 5 cycles are the minimum, 20 or more are better."
+        hint = (
+            "Run it longer, under load: 5 cycles are the minimum, 20 or more are better. Dumps of "
+            "MemStats or metrics show cycles between two of them that have times."
+        )
         return cls(path, "no GC cycle to compare", hint)
 
 

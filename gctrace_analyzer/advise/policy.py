@@ -46,7 +46,11 @@ from gctrace_analyzer.advise.objective import (
 )
 from gctrace_analyzer.advise.prediction.outcome import blank
 from gctrace_analyzer.advise.refusal import FEW_CYCLES
-from gctrace_analyzer.advise.tight_limit import raising_to_least
+from gctrace_analyzer.advise.tight_limit import (
+    is_raised_by,
+    most_that_fits,
+    raising_to_least,
+)
 from gctrace_analyzer.advise.turned_down import costs_too_much, fits, is_turned_down
 from gctrace_analyzer.advise.whatif import agree
 from gctrace_analyzer.analysis.rules.finding import percent
@@ -154,8 +158,12 @@ def _unpredicted(predictor: Predictor, refused: str) -> list[Row]:
     elif predictor.has_limit and (predictor.lacks_room or predictor.whole is not None):
         limit, why = roomy, times_the_least(predictor, least, largest)
     stays = has_valid_limit(predictor) and (now.limit or 0.0) >= roomy
-    if limit is None or limit < roomy or stays:
+    if limit is None or stays:
         return []
+    if limit < roomy:
+        if not is_raised_by(predictor, limit):
+            return []
+        why = most_that_fits(predictor, roomy)
     setting = replace(now, limit=limit)
     return [blank(setting, why=why, refused=refused, now=False, confidence="medium")]
 

@@ -17,18 +17,29 @@ def raising(predictor: Predictor, limit: float) -> str:
     highest = highest_limit(predictor)
     if highest is None or limit <= highest:
         return f"raise GOMEMLIMIT to at least {limit:,.0f} MiB"
-    room = math.ceil((limit + predictor.off_heap_mib) / HEADROOM)
-    least, now = predictor.least_limit_mib, predictor.now.limit
-    if least and least <= highest and (now or 0.0) < highest:
-        # Less than the live heap needs as room, and more than the point where it thrashes.
-        return (
-            f"raise GOMEMLIMIT to {highest:,.0f} MiB, the most that fits the container, or better "
-            f"to {limit:,.0f} MiB in a container of {room:,} MiB"
-        )
+    if is_raised_by(predictor, highest):
+        return f"raise GOMEMLIMIT to {highest:,.0f} MiB, {most_that_fits(predictor, limit)}"
+    room = _container_for(predictor, limit)
     return (
         f"raise the container's memory limit to at least {room:,} MiB and GOMEMLIMIT to at least "
         f"{limit:,.0f} MiB"
     )
+
+
+def is_raised_by(predictor: Predictor, highest: float) -> bool:
+    """Returns whether a limit is above the present one and above the point where it thrashes."""
+    least, now = predictor.least_limit_mib, predictor.now.limit
+    return bool(least and now) and (least or 0.0) <= highest and (now or 0.0) < highest
+
+
+def most_that_fits(predictor: Predictor, roomy: float) -> str:
+    """Returns why a limit is less than the live heap needs as room, and where that would fit."""
+    room = _container_for(predictor, roomy)
+    return f"the most that fits the container; better {roomy:,.0f} MiB in one of {room:,} MiB"
+
+
+def _container_for(predictor: Predictor, limit: float) -> int:
+    return math.ceil((limit + predictor.off_heap_mib) / HEADROOM)
 
 
 def raising_to_least(predictor: Predictor) -> str:

@@ -447,10 +447,10 @@ def test_one_late_cycle_is_no_reason_to_doubt_what_the_runtime_prints_since_the_
 def test_a_limit_that_fits_the_container_comes_before_a_larger_container() -> None:
     run = gca.read(SAMPLES / "thrash-go1.19.log", container_limit="256MiB")
     assert (found := run.report().verdict)
-    assert found.action.startswith(
-        "Raise GOMEMLIMIT to 230 MiB, the most that fits the container, or better to 249 MiB in a "
-        "container of 277 MiB"
-    )
+    why = "the most that fits the container; better 249 MiB in one of 277 MiB"
+    assert found.action == f"Set GOMEMLIMIT=230MiB ({why})."
+    first = run.recommend().row(0, named=True)
+    assert (first["memory_limit_mib"], first["why"]) == (230, why)
 
 
 _BUILT = """\

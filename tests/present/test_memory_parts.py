@@ -137,9 +137,14 @@ def test_of_a_peak_only_what_go_never_had_is_outside() -> None:
 
 @pytest.mark.parametrize("part", ["StackSys", "GCSys", "HeapIdle"])
 def test_the_same_struct_has_the_same_table_whatever_the_sizes(part: str) -> None:
-    sizes = {"HeapInuse": GIB, "HeapReleased": 0, "Sys": 2 * GIB}
-    for size in (GIB // 4, GIB // 8):
-        assert memory_parts(read_text(dump(**sizes, **{part: size})).report()) is not None
+    sizes = {"HeapInuse": GIB, "HeapReleased": 0}
+    for size in (GIB // 4, GIB // 16):
+        text = dump(**sizes, Sys=GIB + size, **{part: size})
+        assert memory_parts(read_text(text).report()) is not None
+
+
+def test_an_unknown_rest_is_named() -> None:
+    assert parts_of(dump(Alloc=GIB // 4, Sys=GIB))["other memory"][2].startswith("unknown")
 
 
 def test_how_much_was_returned_is_said_so_that_the_total_of_the_table_is_explained() -> None:

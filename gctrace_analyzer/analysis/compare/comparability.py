@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Literal
 
 import polars as pl
 
-from gctrace_analyzer.analysis.compare.change import ONE_RUN, OTHER_LOAD, Change
+from gctrace_analyzer.analysis.compare.change import OTHER_LOAD, Change
 from gctrace_analyzer.analysis.compare.compare import late_of, lengths_differ
 from gctrace_analyzer.analysis.thresholds import DEFAULT
 from gctrace_analyzer.frozen import frozen
@@ -104,8 +104,8 @@ def differences(
         yield Difference(
             "note",
             "source",
-            f"{traced} is from gctrace, the other side from metrics: gctrace shows 2 to 8 % too "
-            "much allocation, and the heap peak of metrics is the largest heap goal.",
+            f"{traced} is from gctrace, the other side from metrics: gctrace shows too much "
+            "allocation, and the heap peak of metrics is the largest heap goal.",
         )
     elif was.go and now.go and was.go != now.go:
         yield Difference(
@@ -156,12 +156,11 @@ def _load_difference(
     if work:
         yield Difference("note", "work", work)
     elif not load_is_given:
-        one_run = f" {ONE_RUN.capitalize()}." if change.no_verdict_because == ONE_RUN else ""
         yield Difference(
             "note",
             "throughput",
             f"The program allocates as fast as it can ({rates}). The rate is a result, not the "
-            f"load.{one_run}",
+            "load.",
         )
 
 

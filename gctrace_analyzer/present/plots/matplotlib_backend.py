@@ -212,6 +212,9 @@ half."""
 _BEHIND = {"boxstyle": "square,pad=0.1", "edgecolor": "none", "alpha": 0.75}
 """Background of the names of bands and moments, so that no line crosses their letters."""
 
+_LABEL_ROW = 0.09
+"""Room for a row of such names above all lines, as a share of the vertical axis."""
+
 _SYMBOLS = {"circle": "o", "square": "s"}
 
 
@@ -304,6 +307,10 @@ def _shade(figure: Figure, panel: Panel, ax: Any, colors: dict[str, str]) -> Non
             color=colors[event.severity],
             bbox={**_BEHIND, "facecolor": ax.get_facecolor()},
         )
+    rows = max((row + 1 for _, row, _ in figure.labelled(panel)), default=0)
+    if not panel.log_y:
+        low, high = ax.get_ylim()
+        ax.set_ylim(low, high + rows * _LABEL_ROW * (high - low))
 
 
 def _plain(series: pl.Series) -> list[Any]:

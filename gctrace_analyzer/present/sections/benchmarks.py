@@ -106,9 +106,10 @@ def blocks(pair: Pair) -> Iterator[Block]:
         for side in (pair.before, pair.after)
         if (alone := set(side.benchmarks) - pair.benchmarks.keys())
     ]
-    if not any(own["bytes_per_op"].before for own in pair.benchmarks.values()):
+    if all(own["bytes_per_op"].delta is None for own in pair.benchmarks.values()):
         notes.append(
-            "No B/op and allocs/op: run the benchmarks with -benchmem to compare them."
+            "No B/op and allocs/op: run the benchmarks of both sides with -benchmem to compare "
+            "them."
         )
     if not (pair.before.cycles and pair.after.cycles):
         notes.append(

@@ -166,8 +166,8 @@ def _remark(text: str) -> Paragraphs:
 
 def further_tables(pair: Pair) -> Iterator[tuple[Table, str]]:
     """Yields the tables about the load and the prediction, each with its note."""
-    is_of_load = pair.measurement is None and not pair.benchmarks
-    if is_of_load and (load := of_load(pair)) is not None:
+    is_other_load = pair.changes["alloc_mib_per_s"].is_significant and not pair.benchmarks
+    if is_other_load and pair.measurement is None and (load := of_load(pair)) is not None:
         yield load, LOAD_NOTE
     if (predicted := expectation(pair)) is not None:
         yield predicted, expectation_note(pair)
@@ -394,7 +394,7 @@ def _load(pair: Pair) -> str:
         return "the load may differ"
     if alloc.no_verdict_because == ONE_RUN:
         rate = percent(alloc.relative or 0.0)
-        return f"but one run does not show why the allocation rate differs ({rate})"
+        return f"but the allocation rate differs ({rate}), and {ONE_RUN}"
     return "same load" if pair.load_is_given else "the program allocates as fast as it can"
 
 

@@ -283,9 +283,6 @@ def _beyond_go(row: Mapping[str, int | None], go: str | None) -> Iterator[_Part]
         yield _Part(f"outside Go{name}", beyond, less, within)
 
 
-_FREE = "lower peaks; fewer objects that stay"
-
-
 def _of_heap(row: Mapping[str, int | None], *, may_limit: bool) -> Iterator[_Part]:
     """Yields the objects, the free memory between them, and the idle memory."""
     in_use, idle, released = (
@@ -298,7 +295,11 @@ def _of_heap(row: Mapping[str, int | None], *, may_limit: bool) -> Iterator[_Par
     elif objects is not None:
         yield _Part(_OBJECTS, objects, fewer)
         # Objects never move: one that stays keeps its whole span.
-        yield _Part("free inside spans", (in_use or objects) - objects, _FREE)
+        yield _Part(
+            "free inside spans",
+            (in_use or objects) - objects,
+            "lower peaks; fewer objects that stay",
+        )
     kept = _mib(row, "heap_free_bytes")
     if kept is None and idle is not None and released is not None:
         kept = idle - released

@@ -40,17 +40,8 @@ def costs(report: Report) -> Iterator[str]:
     if is_little(report):
         return
     dump = "scrape" if report.is_scraped else "dump"
-    dumps = report.analysis.tables["memstats"]
-    if len(dumps) > len(rows):
-        timed = any(
-            dumps[name].drop_nulls().n_unique() > 1 for name in ("logged_at", "elapsed_s")
-        )
-        counted = dumps["num_gc"].count() > 1
-        why = (
-            f"No cycle ended between the {dump}s" if counted else f"The {dump}s count no cycles"
-        )
-        why = why if timed else f"The times of the {dump}s are not known"
-        yield f"{why}, so they do not show what GC costs now."
+    if len(report.analysis.tables["memstats"]) > len(rows):
+        yield f"Only {dump}s with times, and a cycle between them, show what GC costs now."
     else:
         yield f"Only a second {dump}, some time later, shows what GC costs now."
 
@@ -74,10 +65,9 @@ def _since_start(report: Report) -> Iterator[str]:
         yield from _forced(row)
         yield from _long_pause(row, report)
     elif (s := report.analysis.figures).cycles:
-        why = " (a file without times counts as one)" * (rows["end_at"].count() == 0)
         yield (
-            f"Since they started, the {len(rows):,} programs{why} have run {s.cycles:,} GC cycles"
-            f"{_stopped(s.stw_total_ms, s.estimated)}."
+            f"Since they started, the {len(rows):,} programs have run {s.cycles:,} GC cycles"
+            f"{_stopped(s.stw_total_ms, s.estimated).replace('the program', 'them')}."
         )
         most = rows.sort("stw_total_ms", descending=True, nulls_last=True).row(0, named=True)
         if most["stw_total_ms"]:
@@ -152,7 +142,7 @@ def _pauses_since_start(row: Mapping[str, Any]) -> str:
     cycles, longest = row["gc_cycles"], row["stw_max_ms"]
     what = "GC" if cycles is None else count(cycles, "GC cycle")
     have = "have" if cycles is not None and cycles != 1 else "has"
-    total = _stopped(row["stw_total_ms"], row["estimated"]).removeprefix(", ")
+    total = _stopped(row["stw_total_ms"], row["estimated"]).removeprefix(" and ")
     mean, least = row["stw_mean_ms"], _least(row["estimated"])
     parts = [
         *([total.replace("stopped", f"{have} stopped", 1)] if total else []),
@@ -191,7 +181,7 @@ def _pause(length_ms: float) -> str:
 
 def _stopped(total_ms: float | None, estimated: Collection[str]) -> str:
     length = f"{_least(estimated)}{duration((total_ms or 0) / 1000)}"
-    return "" if not total_ms else f", stopped the program for {length} in all"
+    return "" if not total_ms else f" and stopped the program for {length} in all"
 
 
 def _least(estimated: Collection[str]) -> str:

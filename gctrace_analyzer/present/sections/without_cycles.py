@@ -166,7 +166,7 @@ def _next_of_memory(report: Report) -> str:
     """Returns what to do about a program of which memory sizes are known."""
     if is_costly(report):
         return f"To get settings that lower it, {_TO_RECORD}"
-    if (report.analysis.dumps.since_start["gc_cycles"] == 0).any():
+    if report.analysis.dumps.since_start["gc_cycles"].max() == 0:
         return _OFF if report.analysis.settings.value("gogc") == "off" else _RECORD_LATER
     of_costs = "" if is_little(report) else _COSTS
     if part := largest_part(report):
@@ -367,8 +367,8 @@ def _sizes(report: Report) -> Iterator[str]:
         parts.insert(0, f"{named if named.startswith('the ') else f'the {named}'} {course}")
         if memory.rss_mib is not None:
             # More memory data has a table.
-            is_little = memory.sys_mib and memory.rss_mib < LEAST_MIB
-            beyond = memory.rss_mib - (memory.sys_mib or 0.0) if is_little else 0.0
+            is_small = memory.sys_mib and memory.rss_mib < LEAST_MIB
+            beyond = memory.rss_mib - (memory.sys_mib or 0.0) if is_small else 0.0
             of_others = (
                 f", at least {mib(beyond)} of it not in Go's count" if beyond > 0 else ""
             )

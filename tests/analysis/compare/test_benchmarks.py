@@ -226,6 +226,18 @@ def test_results_without_gctrace_are_compared() -> None:
     assert "0 cycles" not in text
 
 
+def test_benchmarks_that_allocate_nothing_were_run_with_benchmem_on_both_sides() -> None:
+    nothing = "BenchmarkZero-2 \t 100\t 5 ns/op\t 0 B/op\t 0 allocs/op\n"
+    both = gca.compare(read_text(nothing), read_text(nothing))
+    assert "-benchmem" not in str(both)
+    one = gca.compare(read_text(nothing), read_text("BenchmarkZero-2 \t 100\t 5 ns/op\n"))
+    assert "of both sides with -benchmem" in " ".join(str(one).split())
+
+
+def test_runs_of_benchmarks_have_no_load_that_explains_their_frequency(tmp_path: Path) -> None:
+    assert "Explained by the load" not in str(gca.compare(gca.read(VERBOSE), doubled(tmp_path)))
+
+
 def test_several_results_without_gctrace_are_compared_with_the_first() -> None:
     sides = {
         name: read_text(results(factor)) for name, factor in (("a", 1), ("b", 1), ("c", 2))
