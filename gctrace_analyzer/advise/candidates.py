@@ -254,8 +254,8 @@ def times_the_least(predictor: Predictor, least: float, largest: float) -> str:
     is_rough = regime is not None and regime.memory_limit_source == "inferred"
     other = "" if is_rough else f"{least - DEFAULT.safe_limit_times * largest:,.0f} MiB of "
     return (
-        f"{DEFAULT.roomy_limit_times:g} × {least:,.0f} MiB: {DEFAULT.safe_limit_times:g} × the "
-        f"largest live heap without bursts, {live}, + {other}other memory"
+        f"{DEFAULT.roomy_limit_times:g} × {least:,.0f} MiB, the least for a live heap of {live} "
+        f"without bursts, and {other}other memory"
     )
 
 

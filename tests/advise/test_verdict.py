@@ -122,7 +122,9 @@ def test_large_blocks_allow_no_prediction_and_ask_for_no_longer_log() -> None:
 
 def test_a_limit_known_as_an_interval_gives_one_limit_and_roughly_the_rest() -> None:
     found = of(log_of(60, every=0.2, live=100, start=105, end=108, goal=110, mark=9))
-    assert re.search(r"GOMEMLIMIT=\d+MiB .*1.5 × \d+ MiB: .* \+ other memory", found.action)
+    assert re.search(
+        r"GOMEMLIMIT=\d+MiB .*1.5 × \d+ MiB, the least .* other memory", found.action
+    )
 
 
 def test_stacks_lead_only_if_gc_costs_something() -> None:
@@ -324,7 +326,7 @@ def test_the_largest_live_heap_of_an_advice_is_that_of_the_figures_or_says_of_wh
     tight = gca.read(CORPUS / "gctrace" / "go1.26-thrash" / "run.log").report().verdict
     assert tight is not None
     assert (
-        "(1.5 × 164 MiB: 1.25 × the largest live heap without bursts, 117 MiB, + other memory)"
+        "(1.5 × 164 MiB, the least for a live heap of 117 MiB without bursts, and other memory)"
         in tight.action
     )
 
