@@ -11,7 +11,14 @@ from gctrace_analyzer.analysis.rules import headline_levels
 from gctrace_analyzer.analysis.rules.finding import gc_cpu_text, often_text, percent
 from gctrace_analyzer.analysis.settings.naming import gogc_range
 from gctrace_analyzer.ingest.rows import not_null
-from gctrace_analyzer.units import LEAST_CORES, cores_text, digits, duration_text, size_text
+from gctrace_analyzer.units import (
+    LEAST_CORES,
+    between_text,
+    cores_text,
+    digits,
+    duration_text,
+    size_text,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Container, Iterator
@@ -76,7 +83,11 @@ def _effects(first: Row, present: Row, whole: float | None) -> Iterator[str]:
         yield _instead("cycles/s", *(digits(row["gc_per_s"], 2) for row in (first, present)))
     peak, old = first["heap_peak_mib"], present["heap_peak_mib"]
     if peak is not None and old is not None:
-        yield _instead("heap peak", size_text(peak), size_text(old))
+        ends = [first[f"heap_peak_mib_{end}"] for end in ("low", "high")]
+        # The present peak may be of a burst, which the setting does not prevent.
+        may_stay = peak < old <= (ends[1] or 0.0)
+        new = between_text(*map(size_text, ends)) if may_stay else size_text(peak)
+        yield _instead("heap peak", new, size_text(old))
 
 
 def _instead(name: str, new: str, old: str) -> str:

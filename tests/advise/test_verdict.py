@@ -11,7 +11,7 @@ import polars as pl
 import pytest
 
 import gctrace_analyzer as gca
-from gctrace_analyzer.advise.phrases import costs
+from gctrace_analyzer.advise.phrases import costs, with_effects
 from gctrace_analyzer.advise.verdict import _began_late, verdict
 from gctrace_analyzer.present.sections.headline import state
 from gctrace_analyzer.present.sections.report import document
@@ -515,3 +515,14 @@ def test_growth_is_named_beside_long_pauses() -> None:
     assert reached.finding == "GC009"
     assert "The live heap grew from" in reached.sentence
     assert "of the CPU" in reached.sentence
+
+
+def test_a_setting_is_not_said_to_prevent_the_peak_of_a_burst() -> None:
+    advice = read_text(log_of(200, every=0.05, mark=9)).advice
+    row = advice.recommendations.row(0, named=True)
+    old = row["heap_peak_mib"]
+    lower = row | {"heap_peak_mib": old / 2, "heap_peak_mib_low": old / 2}
+    may_stay = with_effects(lower | {"heap_peak_mib_high": old + 1}, advice)
+    assert "heap peak 90.2–181 MiB instead of 180 MiB" in may_stay
+    falls = with_effects(lower | {"heap_peak_mib_high": old - 1}, advice)
+    assert "heap peak 90.2 MiB instead of 180 MiB" in falls
