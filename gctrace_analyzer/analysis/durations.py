@@ -42,7 +42,7 @@ _MIDDLE = "_middle"
 _WHOLE_MS_SHAPES = ("gc10", "gc11", "gc12x")
 """Formats whose pause is the sum of three numbers in whole milliseconds (Go 1.2 and earlier)."""
 
-_RATIO_MIN_MS = 0.03
+RATIO_MIN_MS = 0.03
 """Milliseconds. For a pause of at least this length, CPU time divided by duration gives the
 number of stopped processors, accurate to a tenth."""
 
@@ -407,7 +407,7 @@ def _stopped_by_pauses() -> tuple[list[pl.Expr], pl.Expr]:
     `mean_horizontal` would take twice as long.
     """
     each = [
-        pl.when(pl.col(f"{pause}_ms") >= _RATIO_MIN_MS)
+        pl.when(pl.col(f"{pause}_ms") >= RATIO_MIN_MS)
         .then(pl.col(f"{pause}_cpu_ms{_MIDDLE}") / pl.col(f"{pause}_ms{_MIDDLE}"))
         .alias(pause)
         for pause in PAUSES

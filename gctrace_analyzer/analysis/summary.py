@@ -8,7 +8,12 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from gctrace_analyzer.analysis import spans as spans_of
-from gctrace_analyzer.analysis.durations import PAUSES, correct_durations, on_real_cpus
+from gctrace_analyzer.analysis.durations import (
+    PAUSES,
+    RATIO_MIN_MS,
+    correct_durations,
+    on_real_cpus,
+)
 from gctrace_analyzer.analysis.pauses import FOR_P99, PHASES, single_pauses
 from gctrace_analyzer.analysis.printed_shares import about_range, bounded
 from gctrace_analyzer.analysis.thresholds import DEFAULT, Thresholds
@@ -17,7 +22,15 @@ from gctrace_analyzer.analysis.trend import MIN_POINTS, slope
 from gctrace_analyzer.frozen import Plain, frozen
 from gctrace_analyzer.ingest.gctrace.columns import CPU_TIMES, stopping
 from gctrace_analyzer.ingest.gctrace.grammar import shapes_before
-from gctrace_analyzer.ingest.rows import by_process, column_of, distinct, is_one_process, since
+from gctrace_analyzer.ingest.rows import (
+    by_process,
+    column_of,
+    distinct,
+    is_one_process,
+    median,
+    not_null,
+    since,
+)
 from gctrace_analyzer.ingest.sniff import OF_TOOLCHAIN
 from gctrace_analyzer.units import between_text, duration_text
 
@@ -466,15 +479,27 @@ def _about_meaning(cycles: pl.DataFrame) -> Iterator[str]:
 def _about_cpus(spans: pl.DataFrame) -> Iterator[str]:
     """Yields that there may be fewer CPUs than GOMAXPROCS, if pauses are charged to fewer."""
     timed = spans.drop_nulls(f"{PAUSES[1]}_cpu_ms")
-    unclear = timed.filter(pl.col("stopped_procs").is_null())
+    known = timed["stopped_procs"].drop_nulls()
     if not stopping(spans).is_empty() or "gc15" in distinct(spans, "format"):
         yield "Go 1.8 and earlier do not show how many CPUs there are: shares are of GOMAXPROCS."
-    elif wall_ms := sum(float(unclear[f"{pause}_ms"].sum()) for pause in PAUSES):
-        cpus = sum(float(unclear[f"{pause}_cpu_ms"].sum()) for pause in PAUSES) / wall_ms
-        yield (
-            f"Pauses are counted for about {cpus:.0f} CPUs: from Go 1.10 on, the process sees no "
-            "more than that. The shares here are of GOMAXPROCS."
+    elif len(timed) > len(known):
+        charged = timed.select(
+            pl.when(pl.col(f"{pause}_ms") >= RATIO_MIN_MS).then(
+                pl.col(f"{pause}_cpu_ms") / pl.col(f"{pause}_ms")
+            )
+            for pause in PAUSES
         )
+        ratios = not_null(charged.unpivot()["value"]).sort()
+        # The number of idle threads varies, which older releases count instead.
+        if len(ratios) and ratios[-1] < _SAME_RATIO * ratios[0]:
+            yield (
+                f"Pauses are counted for about {median(ratios):.0f} CPUs: from Go 1.10 on, the "
+                "process sees no more than that. The shares here are of GOMAXPROCS."
+            )
+
+
+_SAME_RATIO = 1.2
+"""Largest ratio between two counts of CPUs that are the same but for rounding."""
 
 
 def log_check_points(corrected: pl.DataFrame) -> float | None:

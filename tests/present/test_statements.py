@@ -1306,3 +1306,14 @@ def test_a_single_cycle_whose_pauses_are_those_of_fewer_cpus_gets_a_note() -> No
     assert any(
         note.startswith("Pauses are counted for about 8 CPUs: from Go 1.10") for note in notes
     )
+
+
+def test_pauses_that_are_charged_to_varying_numbers_of_processors_show_no_cpus() -> None:
+    """Up to Go 1.9 the number counts idle threads."""
+    line = (
+        "gc {n} @{n}.489s 1%: {wall}+90+{wall} ms clock, {cpu}+50/84/19+{cpu} ms cpu, "
+        "56->62->45 MB, 63 MB goal, 12 P\n"
+    )
+    pairs = ((0.1, 0.5), (0.1, 1.1), (0.2, 0.4), (0.1, 0.8))
+    text = "".join(line.format(n=n, wall=w, cpu=c) for n, (w, c) in enumerate(pairs, 1))
+    assert not any("counted for about" in note for note in read_text(text).summary().warnings)
