@@ -66,6 +66,14 @@ def cost(row: Row, aim: str) -> float:
     return 0.0
 
 
+def delays_text(row: Row, present: Row) -> str:
+    """Returns what the aim `latency` minimises; empty if pauses or assists are unknown."""
+    new, old = cost(row, "latency"), cost(present, "latency")
+    if not 0 < new < old:
+        return ""
+    return f"pauses and mark assists take {percent(new)} of the CPU instead of {percent(old)}"
+
+
 def peak_of(row: Row) -> float:
     """Returns the peak heap without the ballast, which takes no physical memory."""
     return max((row["heap_peak_mib"] or 0.0) - (row["ballast_mib"] or 0.0), 1e-9)

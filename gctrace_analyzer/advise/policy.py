@@ -34,6 +34,7 @@ from gctrace_analyzer.advise.objective import (
     SMALLER,
     cost,
     cpu_of,
+    delays_text,
     differs,
     ends_later,
     failed_test,
@@ -137,6 +138,8 @@ def recommend(
     else:
         if best["run_time_ratio"] is not None and best["run_time_ratio"] > 1:
             best["why"] = "; ".join(filter(None, (best["why"], run_time_text(best, present))))
+        if aim == "latency":
+            best["why"] = "; ".join(filter(None, (delays_text(best, present), best["why"])))
         rest = [row for row in scored if row is not best]
         ranked = [
             best,
@@ -207,6 +210,7 @@ def _best(
                 f"; the present limit of {predictor.now.limit:,.0f} MiB exceeds 90 % of the "
                 f"container's {room:,.0f} MiB"
             )
+        guard["why"] += f"; GOGC stays: {reason}"
     return guard, reason
 
 

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
 from gctrace_analyzer import schema
 from gctrace_analyzer.analysis.cycles import pauses_ms
-from gctrace_analyzer.analysis.durations import printed_ms
+from gctrace_analyzer.analysis.durations import PAUSES, RATIO_MIN_MS, printed_ms
 from gctrace_analyzer.analysis.thresholds import DEFAULT, Thresholds
 from gctrace_analyzer.frozen import frozen
-from gctrace_analyzer.ingest.rows import complete, largest, not_null, since
+from gctrace_analyzer.ingest.gctrace.columns import stopping
+from gctrace_analyzer.ingest.rows import complete, distinct, largest, median, not_null, since
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 PHASES = {
     "sweep termination": "stw_sweep_term_ms",
@@ -204,3 +208,29 @@ def as_printed() -> list[pl.Expr]:
     """Returns the durations of corrected cycles as their lines print them."""
     names = (*PHASES.values(), "concurrent_mark_ms")
     return [printed_ms(pl.col(name)).alias(name) for name in names]
+
+
+def about_cpus(spans: pl.DataFrame) -> Iterator[str]:
+    """Yields that there may be fewer CPUs than GOMAXPROCS, if pauses are charged to fewer."""
+    timed = spans.drop_nulls(f"{PAUSES[1]}_cpu_ms")
+    known = timed["stopped_procs"].drop_nulls()
+    if not stopping(spans).is_empty() or "gc15" in distinct(spans, "format"):
+        yield "Go 1.8 and earlier do not show how many CPUs there are: shares are of GOMAXPROCS."
+    elif len(timed) > len(known):
+        charged = timed.select(
+            pl.when(pl.col(f"{pause}_ms") >= RATIO_MIN_MS).then(
+                pl.col(f"{pause}_cpu_ms") / pl.col(f"{pause}_ms")
+            )
+            for pause in PAUSES
+        )
+        ratios = not_null(charged.unpivot()["value"]).sort()
+        # The number of idle threads varies, which older releases count instead.
+        if len(ratios) and ratios[-1] < _SAME_RATIO * ratios[0]:
+            yield (
+                f"Pauses are counted for about {median(ratios):.0f} CPUs: from Go 1.10 on, the "
+                "process sees no more than that. The shares here are of GOMAXPROCS."
+            )
+
+
+_SAME_RATIO = 1.2
+"""Largest ratio between two counts of CPUs that are the same but for rounding."""

@@ -5,16 +5,9 @@ from __future__ import annotations
 from dataclasses import fields, replace
 from typing import TYPE_CHECKING, Any
 
-import polars as pl
-
 from gctrace_analyzer.analysis import spans as spans_of
-from gctrace_analyzer.analysis.durations import (
-    PAUSES,
-    RATIO_MIN_MS,
-    correct_durations,
-    on_real_cpus,
-)
-from gctrace_analyzer.analysis.pauses import FOR_P99, PHASES, single_pauses
+from gctrace_analyzer.analysis.durations import correct_durations, on_real_cpus
+from gctrace_analyzer.analysis.pauses import FOR_P99, PHASES, about_cpus, single_pauses
 from gctrace_analyzer.analysis.printed_shares import about_range, bounded
 from gctrace_analyzer.analysis.thresholds import DEFAULT, Thresholds
 from gctrace_analyzer.analysis.totals import FEW_S, Totals
@@ -27,8 +20,6 @@ from gctrace_analyzer.ingest.rows import (
     column_of,
     distinct,
     is_one_process,
-    median,
-    not_null,
     since,
 )
 from gctrace_analyzer.ingest.sniff import OF_TOOLCHAIN
@@ -36,6 +27,8 @@ from gctrace_analyzer.units import between_text, duration_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
+
+    import polars as pl
 
 
 @frozen
@@ -227,7 +220,7 @@ def summarize(
     if has_gaps and of_gc is not None and share is not None:
         # Sums over all lines, including those after a missing one.
         figures["assist_share_of_cpu"] = of_gc * share
-    warnings.extend(_about_cpus(spans))
+    warnings.extend(about_cpus(spans))
     summary = Summary(**figures, warnings=())
     if summary.gc_cpu_range is not None:
         warnings.append(about_range(spans, by_print=share != added_up))
@@ -474,32 +467,6 @@ def _about_meaning(cycles: pl.DataFrame) -> Iterator[str]:
             "Goroutine leak checks restart mark termination, and the printed pauses do not "
             "include these restarts (5 to 9 % of the total, measured)."
         )
-
-
-def _about_cpus(spans: pl.DataFrame) -> Iterator[str]:
-    """Yields that there may be fewer CPUs than GOMAXPROCS, if pauses are charged to fewer."""
-    timed = spans.drop_nulls(f"{PAUSES[1]}_cpu_ms")
-    known = timed["stopped_procs"].drop_nulls()
-    if not stopping(spans).is_empty() or "gc15" in distinct(spans, "format"):
-        yield "Go 1.8 and earlier do not show how many CPUs there are: shares are of GOMAXPROCS."
-    elif len(timed) > len(known):
-        charged = timed.select(
-            pl.when(pl.col(f"{pause}_ms") >= RATIO_MIN_MS).then(
-                pl.col(f"{pause}_cpu_ms") / pl.col(f"{pause}_ms")
-            )
-            for pause in PAUSES
-        )
-        ratios = not_null(charged.unpivot()["value"]).sort()
-        # The number of idle threads varies, which older releases count instead.
-        if len(ratios) and ratios[-1] < _SAME_RATIO * ratios[0]:
-            yield (
-                f"Pauses are counted for about {median(ratios):.0f} CPUs: from Go 1.10 on, the "
-                "process sees no more than that. The shares here are of GOMAXPROCS."
-            )
-
-
-_SAME_RATIO = 1.2
-"""Largest ratio between two counts of CPUs that are the same but for rounding."""
 
 
 def log_check_points(corrected: pl.DataFrame) -> float | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import pickle
 import re
 from typing import TYPE_CHECKING
@@ -12,6 +13,7 @@ import pytest
 import gctrace_analyzer as gca
 from tests.conftest import CORPUS, SAMPLES
 from tests.helpers.corpus import run_of
+from tests.helpers.facts import log_of
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -228,3 +230,21 @@ def test_every_confidence_has_its_reason() -> None:
 def test_a_confidence_without_a_known_reason_has_no_colon() -> None:
     shown = str(gca.read("samples/metrics/gogc100.json.gz").recommend())
     assert re.search(r"Confidence  high$", shown, re.MULTILINE)
+
+
+def test_a_setting_whose_interval_exceeds_the_container_may_not_fit() -> None:
+    log = io.StringIO(log_of(200, every=0.05, mark=9))
+    tried = gca.read(log, gogc=100, container_limit="325MiB").whatif(gogc=200)
+    (row,) = tried.frame.filter(pl.col("gogc") == 200).to_dicts()
+    assert row["fits"]
+    assert row["heap_peak_mib_high"] + row["memory_peak_mib"] - row["heap_peak_mib"] > 325
+    assert "GOGC=200 may not fit: up to 304 MiB of heap and 28 MiB" in " ".join(
+        str(tried).split()
+    )
+
+
+def test_the_aim_latency_says_what_a_setting_does_to_it() -> None:
+    best = gca.read(SAMPLES / "steady-go1.26.log").recommend(aim="latency")
+    assert best["why"][0].startswith(
+        "pauses and mark assists take 0.46 % of the CPU instead of"
+    )

@@ -319,19 +319,31 @@ def _assumed(outside: float, predictor: Predictor) -> str:
     return f" (assumed; up to {most:,.0f} with all stacks)" if hidden >= 1 else " (assumed)"
 
 
-def beyond_container(rows: pl.DataFrame, predictor: Predictor) -> str | None:
-    """Returns why the first setting that does not fit the container does not fit."""
-    beyond = rows.filter(pl.col("fits").not_(), pl.col("heap_peak_mib").is_not_null())
-    if beyond.is_empty() or predictor.room_mib is None:
-        return None
-    row = min(beyond.iter_rows(named=True), key=lambda row: float(row["memory_peak_mib"]))
-    heap = row["heap_peak_mib"] - (row["ballast_mib"] or 0.0)
-    outside = row["memory_peak_mib"] - heap
-    return (
-        f"{setting_text(row)} does not fit: {digits(heap, 1)} MiB of heap and "
-        f"{outside:,.0f} MiB outside it{_assumed(outside, predictor)} are more than the "
-        f"{predictor.room_mib:,.0f} MiB that the container has for it"
+def beyond_container(rows: pl.DataFrame, predictor: Predictor) -> Iterator[str]:
+    """Yields why the first settings that do not fit, or may not fit, the container do not."""
+    if (room := predictor.room_mib) is None:
+        return
+    outside = pl.col("memory_peak_mib") - pl.col("heap_peak_mib")
+    # A limit bounds the heap, even if the interval extends above it.
+    may = (pl.col("heap_peak_mib_high") + outside > room) & pl.col("memory_limit_mib").is_null()
+    predicted = rows.filter(pl.col("heap_peak_mib").is_not_null())
+    kinds = (
+        ("may not", pl.col("fits") & may, "_high"),
+        ("does not", pl.col("fits").not_(), ""),
     )
+    for word, which, end in kinds:
+        beyond = predicted.filter(which)
+        if beyond.is_empty():
+            continue
+        row = min(beyond.iter_rows(named=True), key=lambda row: float(row["memory_peak_mib"]))
+        ballast = row["ballast_mib"] or 0.0
+        size_mib = row["memory_peak_mib"] - row["heap_peak_mib"] + ballast
+        yield (
+            f"{setting_text(row)} {word} fit: {'up to ' if end else ''}"
+            f"{digits(row[f'heap_peak_mib{end}'] - ballast, 1)} MiB of heap and "
+            f"{size_mib:,.0f} MiB outside it{_assumed(size_mib, predictor)} are more than the "
+            f"{room:,.0f} MiB that the container has for it"
+        )
 
 
 def _whole_size(size_mib: float) -> str:

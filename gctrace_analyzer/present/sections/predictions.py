@@ -96,8 +96,8 @@ def _notes_on_predictions(report: Report, rows: pl.DataFrame) -> Iterator[tuple[
             "Note",
             f"{advice.as_text(settings[notes.index(near)], baseline)}{several}: {near}",
         )
-    if (beyond := advice.beyond_container(rows, baseline)) is not None:
-        yield "Note", beyond
+    for text in advice.beyond_container(rows, baseline):
+        yield "Note", text
     if not baseline.refused:
         for text in advice.ballast_notes(baseline, rows):
             yield "Ballast", text
