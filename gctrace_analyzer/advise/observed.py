@@ -29,6 +29,7 @@ from gctrace_analyzer.advise.refusal import (
     too_late,
     why_no_load,
 )
+from gctrace_analyzer.analysis.pauses import count_idle_threads
 from gctrace_analyzer.analysis.settings.naming import gogc_name, limit_text
 from gctrace_analyzer.analysis.settings.releases import go_version
 from gctrace_analyzer.analysis.settings.search import COMMON, DEFAULT_GOGC, cost_of
@@ -113,6 +114,7 @@ def baseline_of(analysis: Analysis, constants: Constants = CONSTANTS) -> Baselin
     oldest, newest = of_process(rows, process)["go_version_min", "go_version_max"].row(0)
     version = go_version(settings.value("go_version") or newest)
     too_old = version is not None and version < _MODELED
+    too_old |= settings.value("go_version") is None and count_idle_threads(own)
     whole = load_of(cycles, cpus) if thrashed else None
     refused = subject.unexplained_kill(analysis, process) or refusal(
         load, now, whole, inferred=inferred, too_old=too_old, by_limit=by_limit,

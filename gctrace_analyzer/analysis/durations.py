@@ -65,7 +65,7 @@ _QUOTA_PERIOD_MS = 100
 """Milliseconds. The period of a CPU quota (cpu.max, cpu.cfs_period_us), as Kubernetes and Docker
 set it. A duration may touch two more periods than its length, each with its own quota."""
 
-_FEWEST = 8
+FEWEST = 8
 """Fewest pauses that show whether the number varies."""
 
 
@@ -452,7 +452,7 @@ def _may_be_idle_threads(stopped: pl.Expr, go: str | None) -> pl.Expr:
         return pl.lit(version < _BY_CPUS)
     perhaps = pl.col("format").is_in(_PERHAPS_BY_IDLE_THREADS).any()
     only = ((pl.col("format") == _ONLY_BY_IDLE_THREADS) | stops_for_all()).any()
-    unsteady = varies(stopped) | (stopped.count() < _FEWEST)
+    unsteady = varies(stopped) | (stopped.count() < FEWEST)
     share = stopped.median() / _MOST_CHARGED
     is_most = share.is_between(DEFAULT.stopped_share, 1 / DEFAULT.stopped_share)
     return only | (perhaps & (unsteady | is_most))

@@ -8,7 +8,7 @@ import polars as pl
 
 from gctrace_analyzer import schema
 from gctrace_analyzer.analysis.cycles import pauses_ms
-from gctrace_analyzer.analysis.durations import PAUSES, RATIO_MIN_MS, printed_ms
+from gctrace_analyzer.analysis.durations import FEWEST, PAUSES, RATIO_MIN_MS, printed_ms, varies
 from gctrace_analyzer.analysis.thresholds import DEFAULT, Thresholds
 from gctrace_analyzer.frozen import frozen
 from gctrace_analyzer.ingest.gctrace.columns import stopping
@@ -212,24 +212,38 @@ def as_printed() -> list[pl.Expr]:
 
 def about_cpus(spans: pl.DataFrame) -> Iterator[str]:
     """Yields that there may be fewer CPUs than GOMAXPROCS, if pauses are charged to fewer."""
-    timed = spans.drop_nulls(f"{PAUSES[1]}_cpu_ms")
-    known = timed["stopped_procs"].drop_nulls()
     if not stopping(spans).is_empty() or "gc15" in distinct(spans, "format"):
         yield "Go 1.8 and earlier do not show how many CPUs there are: shares are of GOMAXPROCS."
-    elif len(timed) > len(known):
-        charged = timed.select(
-            pl.when(pl.col(f"{pause}_ms") >= RATIO_MIN_MS).then(
-                pl.col(f"{pause}_cpu_ms") / pl.col(f"{pause}_ms")
-            )
-            for pause in PAUSES
-        )
-        ratios = not_null(charged.unpivot()["value"]).sort()
-        # The number of idle threads varies, which older releases count instead.
-        if len(ratios) and ratios[-1] < _SAME_RATIO * ratios[0]:
+    elif spans["stopped_procs"].null_count():
+        charged = _charged(spans).sort()
+        if len(charged) and charged[-1] < _SAME_RATIO * charged[0]:
             yield (
-                f"Pauses are counted for about {median(ratios):.0f} CPUs: from Go 1.10 on, the "
+                f"Pauses are counted for about {median(charged):.0f} CPUs: from Go 1.10 on, the "
                 "process sees no more than that. The shares here are of GOMAXPROCS."
             )
+
+
+def count_idle_threads(cycles: pl.DataFrame) -> bool:
+    """Returns whether pauses are charged to a number of processors that varies.
+
+    Only Go 1.9 and earlier count idle threads; later releases count CPUs, up to GOMAXPROCS.
+    """
+    if cycles["stopped_procs"].count() or len(distinct(cycles, "procs")) != 1:
+        return False
+    charged = _charged(cycles)
+    is_varied = charged.to_frame("charged").select(varies(pl.col("charged"))).item()
+    return len(charged) >= FEWEST and bool(is_varied)
+
+
+def _charged(cycles: pl.DataFrame) -> pl.Series:
+    """Returns how many processors each pause seems to be charged to."""
+    by_pause = (
+        pl.when(pl.col(f"{pause}_ms") >= RATIO_MIN_MS).then(
+            pl.col(f"{pause}_cpu_ms") / pl.col(f"{pause}_ms")
+        )
+        for pause in PAUSES
+    )
+    return not_null(cycles.select(by_pause).unpivot()["value"])
 
 
 _SAME_RATIO = 1.2

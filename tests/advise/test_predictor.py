@@ -262,3 +262,19 @@ def test_goals_of_a_small_heap_show_the_gogc_that_set_them(name: str) -> None:
 def test_goals_raised_by_one_large_allocation_show_no_gogc() -> None:
     run = gca.read(CORPUS / "wild" / "go42642-multims-sweepterm.log")
     assert run.advice.baseline.now.gogc == 100, "two of four goals were raised to twice that"
+
+
+@pytest.mark.parametrize(("procs", "is_old"), [((5, 2, 8), True), ((5, 5, 5), False)])
+def test_pauses_charged_to_varying_processors_prove_an_old_go(
+    procs: tuple[int, ...], *, is_old: bool
+) -> None:
+    line = (
+        "gc {n} @{at:.3f}s 5%: 0.10+9.0+0.20 ms clock, {first:.2f}+20/30/0+{second:.2f} ms cpu, "
+        "124->128->65 MB, 130 MB goal, 12 P\n"
+    )
+    text = "".join(
+        line.format(n=n, at=n / 10, first=0.1 * charged, second=0.2 * charged)
+        for n, charged in enumerate(procs * 10, 1)
+    )
+    refused = str(read_text(text).advice.baseline.refused)
+    assert ("Go 1.9 and earlier have a different pacer" in refused) is is_old

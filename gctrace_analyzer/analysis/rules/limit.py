@@ -396,8 +396,8 @@ def limit_without_headroom(facts: ProcessFacts) -> Iterator[Evidence]:
             "bad",
             reached,
             {"heap_peak_mib": heap, "container_limit_mib": container},
-            advice=f"Raise the container's limit, or set GOMEMLIMIT={int(0.9 * container)}MiB if "
-            "the live heap is well below that.",
+            advice=f"Raise the container's limit, or set GOMEMLIMIT={int(0.9 * container)}MiB: it "
+            "helps if the live heap and the largest block that is allocated at once fit below it.",
             headline=reached,
         )
     elif limit and limit >= facts.thresholds.limit_headroom * container:
