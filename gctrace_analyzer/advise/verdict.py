@@ -95,7 +95,7 @@ class Verdict(Plain):
 
 _OF_TOOLCHAIN = Verdict(
     "info",
-    "The cycles are those of the Go toolchain (go, compile, link), not of a program.",
+    "The cycles are probably those of the Go toolchain (go, compile, link).",
     "Build the program first (`go build`), and run it alone.",
 )
 

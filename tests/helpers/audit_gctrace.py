@@ -153,7 +153,10 @@ def headlines_name_the_share_of_a_process(said: Said) -> Iterator[Pair]:
 @of_text
 def the_verdict_is_that_of_the_findings(said: Said) -> Iterator[Pair]:
     verdict, levels = said.report["verdict"], said.report["facts"].get("levels", {})
-    if verdict is None or "cycles are those of the Go toolchain" in verdict["sentence"]:
+    if (
+        verdict is None
+        or "cycles are probably those of the Go toolchain" in verdict["sentence"]
+    ):
         return
     serious = [
         each["name"] for each in said.report["findings"] if each["severity"] in ("warn", "bad")

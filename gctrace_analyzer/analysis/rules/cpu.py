@@ -153,8 +153,9 @@ def gomaxprocs_over_cpus(facts: ProcessFacts) -> Iterator[Evidence]:
             f"{cpus_text(cpus)}.",
             {"stopped_share": cpus / procs, "procs": procs, "cpus": cpus},
             advice=f"Set GOMAXPROCS={cpus}, or less if a CPU quota allows less (cpu.max).",
-            headline=f"GOMAXPROCS is {procs:.0f}, but the process sees only {cpus_text(cpus)}: "
-            "threads wait for each other, and marking counts that as GC CPU.",
+            headline=f"GOMAXPROCS is {procs:.0f}, but{more} the process sees only "
+            f"{cpus_text(cpus)}: threads can wait for each other, and marking counts that as GC "
+            "CPU.",
         )
 
 

@@ -44,7 +44,7 @@ _VALUE = r"^[\s>]{0,40}[\"']?value[\"']?: "
 _IS = r"[\"']?[ :=(]{1,3}[\"']?"
 _GO = (
     rf"(?:(?:^|[^{{\w])[Vv]ersion{_IS}go|(?:[Bb]uilt|[Cc]ompiled) (?:with|by) [Gg]o ?|"
-    rf"[Gg]o[ _]?[Vv]ersion{_IS}(?:go)?)([0-9]\.[0-9]+[.0-9]*)|"
+    rf"[Gg]o[ _]?[Vv]ersion{_IS}(?:go)?|\bgo=go)([0-9]\.[0-9]+[.0-9]*)|"
     r"[Gg]o ?([0-9]\.[0-9]+[.0-9]*)[ .(-]+(?:linux|windows|darwin|freebsd)[-/]"
 )
 """The Go release as programs print it at their start, as `go version` does, and as people write
@@ -89,7 +89,7 @@ HINT = (
     r"[Ll]imits:|[Rr]equests:|reservations:|deploy:|^\s*(?:-m|--memory)[ =][0-9]|"
     r"^[ >]*(?:memory|cpus?|[\"']?value[\"']?): |"
     r"[Vv]ersion[\"']?[ :=(]+[\"']?go|(?:uilt|ompiled) (?:with|by) [Gg]o|[Gg]o[ _]?[Vv]ersion|"
-    r"[Gg]o ?[0-9]\.[0-9.]+[ .(-]+(?:linux|windows|darwin|freebsd)|"
+    r"\bgo=go1|[Gg]o ?[0-9]\.[0-9.]+[ .(-]+(?:linux|windows|darwin|freebsd)|"
     r"(?:GOGC|GOMEMLIMIT)(?:[\"']?(?: ?[=:] ?| |, ?)[\"']?(?:off|-?[0-9]|value)|[\"']?,?$)"
 )
 

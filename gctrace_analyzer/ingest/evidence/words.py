@@ -26,7 +26,7 @@ COARSE = (
     "erdctl |-m \\d|--memory|GOGC|GOMEML|"
     "gctrace=|"
     "src/runtime/|cmd/compile|cmd/link|failed to reserve|linux/a|linux/3|windows/a|darwin/a|"
-    'ersion go1|ersion=go1|ersion: go1|ersion":"go1|ersion: 1|version 1|ith go1|ith Go 1|'
+    'ersion go1|ersion=go1|ersion: go1|ersion":"go1|ersion: 1|version 1|ith go1|ith Go 1|go=go1|'
     "ax Memory Used|axMemoryUsed|signal: killed|memory\\.|running mem|sample#|sysMap|sysUsed|"
     "Main PID: |anon \\d|file \\d|shmem \\d|kernel \\d|"
     "-rss:|\\.exe|task_memcg|sacrifice|signal 9\\)|mheap|mHeap|largeAlloc|asm_|Sent interrupt|"

@@ -14,6 +14,7 @@ from gctrace_analyzer.advise.subject import advised_process, which_process
 from gctrace_analyzer.analysis.metrics.goroutines import GREW
 from gctrace_analyzer.analysis.postmortem.memory_of_dumps import HEAP_ALLOCATED
 from gctrace_analyzer.analysis.summary import seen_anyway
+from gctrace_analyzer.ingest.sniff import is_toolchain_alone
 from gctrace_analyzer.present.document import (
     Code,
     Excerpts,
@@ -200,6 +201,7 @@ def settings(report: Report, said: str = "") -> Iterator[Block]:
     # The verdict may already say what to raise, or to record first.
     is_raised = "raise gomemlimit" in said.casefold() or "Set GOMEMLIMIT=" in said
     is_answered = is_raised or "record a longer log" in said.casefold()
+    is_answered |= is_toolchain_alone(report.analysis.log.notes)
     if not report.advice.is_available:
         sentence = Paragraphs([f"No setting can be predicted: {refused}."], indent=2)
         refusal: Document = [Gap(), Heading(_title_of_settings(report)), sentence]

@@ -83,7 +83,7 @@ def test_with_fewer_cpus_than_gomaxprocs_gomaxprocs_is_set_first() -> None:
     assert verdict is not None
     assert verdict.finding == "GC012"
     assert verdict.sentence.endswith(
-        "threads wait for each other, and marking counts that as GC CPU."
+        "threads can wait for each other, and marking counts that as GC CPU."
     )
     assert verdict.action.startswith("Set GOMAXPROCS=2")
     (costly,) = run.findings().filter(id="GC001").to_dicts()

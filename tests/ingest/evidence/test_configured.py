@@ -61,6 +61,8 @@ def test_variables_that_are_set_above_the_cycles_are_the_settings_of_the_program
     [
         ("go version go1.22.1 linux/amd64", "1.22.1"),
         ("go_version=go1.22.1", "1.22.1"),
+        ("starting mode=web go=go1.22.1 procs=2", "1.22.1"),
+        ('msg="Build context" build_context="(go=go1.22.1, platform=linux/amd64)"', "1.22.1"),
         ("Go version: 1.22", "1.22"),
         ("started, built with go1.20.", "1.20"),
         ("level=info version=go1.22.1 go1.22.1 linux/amd64", "1.22.1"),
