@@ -167,6 +167,9 @@ def _on_findings(analysis: Analysis, advice: Advice) -> Verdict | None:
         action = _after_death(
             death, advice, is_advised=death.process == advised_process(analysis)
         )
+        growing = next((each for each in findings if each.id == GROWS), None)
+        if growing is not None and "grows" not in action and _SETS_LIMIT.match(action):
+            action = f"{action} {growing.advice.removeprefix('Record a longer log. ')}"
         if which := which_of(death, deaths):
             action = f"{which}: {action}"
         return Verdict(
@@ -368,8 +371,12 @@ def _after_death(death: PostMortem, advice: Advice, *, is_advised: bool) -> str:
     advised = first["memory_limit_mib"] if first is not None else None
     # The post-mortem knows how much the memory outside the heap leaves.
     if first is not None and advised and limits and advised <= int(limits[0][1]):
-        rest = [step for step in death.advice if not _SETS_LIMIT.match(step)]
-        return " ".join([f"Set {with_effects(first, advice)}.", *rest])
+        # What such a step says about the room that a limit leaves holds for the setting as well.
+        rest = (
+            step.partition(". ")[2] if _SETS_LIMIT.match(step) else step
+            for step in death.advice
+        )
+        return " ".join(filter(None, [f"Set {with_effects(first, advice)}.", *rest]))
     # What to do at once; the post-mortem has the other actions.
     return " ".join(death.advice) if death.live_mib is not None else "".join(death.advice[:1])
 

@@ -534,3 +534,62 @@ def test_a_setting_is_not_said_to_prevent_the_peak_of_a_burst() -> None:
     assert "heap peak 90.2–181 MiB instead of 180 MiB" in may_stay
     falls = with_effects(lower | {"heap_peak_mib_high": old - 1}, advice)
     assert "heap peak 90.2 MiB instead of 180 MiB" in falls
+
+
+def test_a_setting_after_a_kill_is_given_with_what_would_leave_more_room() -> None:
+    log = log_of(60, every=0.5, live=84, start=150, end=155, goal=168, background=60)
+    kill = "memory.max 134217728\noom_kill 1\nMemory cgroup out of memory: Killed process 7 (api)\n"
+    found = read_text(f"{log}{kill}").report().verdict
+    assert found is not None
+    assert found.action.startswith("Set GOGC=100 GOMEMLIMIT=115MiB (")
+    assert "to avoid that, raise the limit of 128 MiB to at least" in found.action
+
+
+@pytest.mark.parametrize("pauses", ["", '"PauseNs":[54191,253478,216393,151686,71586,154671],'])
+def test_a_heap_that_grew_in_dumps_before_a_kill_is_named_once(pauses: str) -> None:
+    dump = (
+        '{{"Alloc":{0},"HeapAlloc":{0},"HeapSys":{1},"Sys":{2},"NextGC":{3},"LastGC":{4},'
+        '"NumGC":{5},"TotalAlloc":{6},"HeapIdle":{7},"HeapReleased":{8},{pauses}"EnableGC":true}}'
+    )
+    rows = (
+        (12881864, 24870912, 29464840, 25219650, 507679908, 7, 34371376, 11730944, 5349376),
+        (32500152, 37453824, 42572040, 39917258, 508320797, 9, 69002992, 4653056, 4653056),
+        (43071928, 50036736, 55286024, 61732554, 509322087, 11, 103235760, 6668288, 5529600),
+        (59484992, 62619648, 68528408, 82270682, 510159932, 12, 137583216, 2826240, 2719744),
+        (68250432, 83591168, 89860376, 105945562, 511258451, 13, 172069872, 15032320, 3956736),
+        (
+            70560576,
+            108756992,
+            115665176,
+            141285850,
+            512783152,
+            14,
+            206753200,
+            37879808,
+            5447680,
+        ),
+        (
+            105456832,
+            108756992,
+            115730712,
+            141285850,
+            512783152,
+            14,
+            241649456,
+            2973696,
+            2949120,
+        ),
+    )
+    dumps = [
+        dump.format(*row[:4], 1795965 * 10**12 + row[4] * 1000, *row[5:], pauses=pauses)
+        for row in rows
+    ]
+    kill = (
+        "memory: usage 131072kB, limit 131072kB, failcnt 88\nMemory cgroup out of memory: Killed "
+        "process 2456 (leak) total-vm:1310720kB, anon-rss:128400kB, file-rss:1600kB, shmem-rss:0kB"
+    )
+    verdict = read_text("\n".join((*dumps, kill, ""))).report().verdict
+    assert verdict is not None
+    assert "GOMEMLIMIT=115MiB" in verdict.action
+    assert verdict.action.count("compare two heap profiles") == 1
+    assert "longer log" not in verdict.action
