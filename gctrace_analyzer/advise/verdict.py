@@ -167,7 +167,7 @@ def _on_findings(analysis: Analysis, advice: Advice) -> Verdict | None:
         action = _after_death(
             death, advice, is_advised=death.process == advised_process(analysis)
         )
-        growing = next((each for each in findings if each.id == GROWS), None)
+        growing = next((finding for finding in findings if finding.id == GROWS), None)
         if growing is not None and "grows" not in action and _SETS_LIMIT.match(action):
             action = f"{action} {growing.advice.removeprefix('Record a longer log. ')}"
         if which := which_of(death, deaths):
