@@ -505,7 +505,7 @@ CONTAINER_STATES = (
     Column("is_shared", "Boolean", "", "whether other containers share this limit", "AWS ECS, Kubernetes"),
     Column("memory_request_bytes", "Int64", "B", "memory request", _C),
     Column("memory_used_bytes", "Int64", "B", "memory in use at the kill, or the most that was reported", "Cloud Run, App Engine, Heroku, AWS Lambda, memory.peak"),
-    Column("memory_swap_bytes", "Int64", "B", "what of that is swapped out", "Heroku"),
+    Column("memory_swap_bytes", "Int64", "B", "what is swapped out; part of memory_used_bytes on Heroku only", "Heroku, systemctl"),
     Column("swap_limit_bytes", "Int64", "B", "swap that it may use as well; 0: none, −1: any, null: unknown", "docker inspect, memory.swap.max, systemctl"),
     Column("swap_usage_bytes", "Int64", "B", "the most swap that it used", "memory.swap.peak, systemctl"),
     Column("memory_now_bytes", "Int64", "B", "memory in use when it was looked at, while it ran", "kubectl top, memory.current, systemctl"),

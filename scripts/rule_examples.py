@@ -113,7 +113,6 @@ EXAMPLES = {
     "GC032": Example(f"{_WILD}/kubeflow4793-mixer-190ms-mark.log"),
     "GC033": Example("samples/assists-go1.16.log", "timeline allocation"),
     "GC036": Example(f"{_RULES}/fragmentation.csv", "memory memory"),
-    "GC037": Example(f"{_GC}/go1.18-manygoroutines/memstats.csv", "memory memory"),
     "GC038": Example("samples/oom-journal.jsonl", "timeline heap"),
     "GC039": Example("samples/oom-journal.jsonl", "timeline heap"),
     "GC041": Example(f"{_GC}/pre-1.9/go1.5.3.log"),

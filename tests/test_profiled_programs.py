@@ -141,7 +141,7 @@ REFUSED = {
     "C++": r"a profile of a program in C or C\+\+, not in Go",
     "Java Flight Recorder": "a recording of Java's Flight Recorder",
     "perf": "a recording of perf",
-    "Go goroutine, stacks in full": "a table of goroutines",
+    "Go goroutine, stacks in full": "stacks of goroutines",
 }
 
 

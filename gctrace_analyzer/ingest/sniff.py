@@ -122,7 +122,9 @@ _RECOVERED = "a panic that net/http recovered, after which the program went on"
 _WITHOUT_GC = {
     "the access log of a web server": r"\"(?:GET|HEAD|POST|PUT|DELETE) \S{1,999} HTTP/\d",
     "the log of a job that was asked to stop (exit code 143, SIGTERM)": "exit (?:code|status) 143",
+    "stacks of goroutines (SIGQUIT, debug=2)": r"^goroutine \d+ \[[a-z][\w ,]*\]:",
 }
+_REFUSED = "a system call to which the kernel gave no memory (ENOMEM)"
 _FOREIGN = (
     (
         "the log of a Java VM",
@@ -149,11 +151,8 @@ _FOREIGN = (
     ),
     ("the GC trace of Python", r"gc: (?:collecting generation|done)"),
     *_WITHOUT_GC.items(),
+    (_REFUSED, r": cannot allocate memory$"),
     ("an execution trace of Go", r"\Ago 1\.\d\d? trace"),
-    (
-        "a table of goroutines (debug=1 has a profile of them), without GC cycles",
-        r"^goroutine \d+ \[[a-z][\w ,]*\]:",
-    ),
     ("results of `go test -bench`, without GC cycles", r"^Benchmark\S+\s+\d+\s+[\d.]+ ns/op"),
     ("a description of resources (YAML)", r"\A(?:---\s*)?(?:apiVersion|kind|services): ?"),
     (
@@ -249,6 +248,11 @@ def unrecognised(facts: SourceFacts, text: str) -> NoDataError:
         hint = "\n  ".join((*map(repr, errors), words.after_crash(text)))
     elif seen in _WITHOUT_GC:
         hint = "No figure of memory or garbage collection was recognised in it."
+    elif seen == _REFUSED:
+        hint = (
+            "Check `ulimit -v`, vm.max_map_count, and the host's overcommit limit "
+            "(vm.overcommit_memory; CommitLimit and Committed_AS in /proc/meminfo)."
+        )
     elif re.search(r"Java VM|Node\.js|Python|\.NET|Rust", seen or ""):
         hint = "It is not of a Go program: no GC setting of Go changes its memory."
     elif _KILL_IN_WORDS.search(text):

@@ -67,7 +67,11 @@ def test_a_process_with_one_thread_of_polars_parses_one_chunk_at_a_time(
             "without line breaks",
         ),
         ("| setting | CPU |\n|---|---|\n| GOGC=100 | 491s |\n", "a table"),
-        ("goroutine 7 [running]:\nmain.main()\n", "a table of goroutines"),
+        (
+            "2025/11/29 backup failed: fork/exec /bin/pg_dump: cannot allocate memory\n",
+            "to which the kernel gave no memory",
+        ),
+        ("goroutine 7 [running]:\nmain.main()\n", "stacks of goroutines"),
         ("NAME  READY  STATUS  RESTARTS  AGE\na-0  1/1  Running  0  3d\n", "a table"),
         ("CONTAINER ID   IMAGE   COMMAND\n9f1d0c6b7a31   api   /app\n", "a table"),
     ],

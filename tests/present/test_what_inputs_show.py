@@ -97,6 +97,12 @@ STATUS = (
             "611.3M (high: 700.0M max: 800.0M available: 88.6M peak: 700.1M)",
             "used 611 MiB, and has reached its MemoryHigh, 700 MiB",
         ),
+        (
+            "1.9G (high: 1.8G max: 2.0G available: 0B peak: 2.0G swap: 310.2M swap peak: 402.0M)",
+            "its MemoryHigh, 1,843 MiB: above it, the kernel takes memory back and slows its "
+            "processes down, and kills none; 310 MiB more are in swap. ▸ If the program in the "
+            "unit api.service is written in Go, set GOMEMLIMIT=1658MiB (90 % of MemoryHigh)",
+        ),
         ("412.0M (high: 900.0M max: 1.0G available: 488.0M)", "used 412 MiB of its 1,024 MiB"),
         ("1.0G (max: 1.0G available: 0B)", "page cache included"),
         ("412.3M (max: 1.0G available: 611.6M)", "612 MiB are left"),
@@ -105,6 +111,31 @@ STATUS = (
 def test_the_nearest_limit_of_a_unit_is_said(memory: str, said: str) -> None:
     shown = " ".join(str(read_text(STATUS.format(memory)).summary()).split())
     assert said in shown
+
+
+def test_a_threshold_that_slows_a_unit_down_is_no_limit() -> None:
+    run = read_text(
+        "$ systemctl show ingestd -p MemoryMax,MemoryHigh,MemoryCurrent,NRestarts,Environment\n"
+        f"NRestarts=4\nMemoryMax=infinity\nMemoryHigh={2 << 30}\nMemoryCurrent={2 << 30}\n"
+        "Environment=GOGC=100 GOMEMLIMIT=3GiB\n"
+    )
+    shown = " ".join(str(run.summary()).split())
+    assert "▸ Set GOMEMLIMIT=1843MiB, 90 % of MemoryHigh, if the live heap is smaller." in shown
+    assert "container limit" not in shown
+
+
+@pytest.mark.parametrize(("limit", "said"), [("512", True), ("400", False)])
+def test_a_memory_limit_that_fills_the_container_is_said_before_it_is_killed(
+    limit: str, said: bool
+) -> None:
+    text = (
+        "apiVersion: v1\nkind: Pod\nmetadata:\n  name: api-0\nspec:\n  containers:\n"
+        f"  - name: api\n    env:\n    - name: GOMEMLIMIT\n      value: {limit}MiB\n"
+        "    resources:\n      limits:\n        memory: 512Mi\n"
+        "status:\n  phase: Running\n  containerStatuses:\n  - name: api\n    restartCount: 0\n"
+    )
+    shown = " ".join(str(read_text(text).summary()).split())
+    assert ("▸ Set GOMEMLIMIT=460MiB, 90 % of the limit, if the live" in shown) is said
 
 
 def test_values_below_a_command_are_those_of_its_files() -> None:

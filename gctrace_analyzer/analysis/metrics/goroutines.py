@@ -64,14 +64,14 @@ def growth_of_goroutines(cycles: pl.DataFrame) -> tuple[int, int] | None:
     known = cycles["goroutines"].drop_nulls()
     if "goroutines_before" in cycles.columns:
         known = pl.concat([cycles["goroutines_before"].head(1).drop_nulls(), known])
-    if len(known) < QUARTERS:
+    if (several := min(len(known), QUARTERS)) < QUARTERS - 1:
         return None
     first, last = int(known[0]), int(known[-1])
     if last - first < GOROUTINES or last < GOROUTINES_TIMES * first:
         return None
     parts = [
-        known[len(known) * at // QUARTERS : len(known) * (at + 1) // QUARTERS]
-        for at in range(QUARTERS)
+        known[len(known) * at // several : len(known) * (at + 1) // several]
+        for at in range(several)
     ]
     medians = pl.Series([part.median() for part in parts])
     return (first, last) if (medians.diff().drop_nulls() > 0).all() else None

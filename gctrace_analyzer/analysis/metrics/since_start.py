@@ -30,7 +30,7 @@ def since_start(
     `stw_p50_ms` and `stw_max_ms` are of the last cycles, of which the runtime remembers 256;
     `pauses_listed` is their number, if they were listed one by one, `pauses_are_all` says whether
     these are all pauses since the start, and `stw_is_least` whether their sum is a lower bound.
-    `cycles_s` is the time from the end of the first cycle to that of the last one.
+    `cycles_s` is the most time from the end of the first cycle to that of the last one.
 
     Args:
         dumps: rows of `schema.MEMSTATS`, one of each process.
@@ -98,7 +98,11 @@ def since_start(
         pauses_are_all=longest.is_not_null()
         | ((cycles <= RING) & (listed >= cycles).fill_null(value=True)).fill_null(value=False),
         pauses_listed=listed,
-        cycles_s=pl.when(listed >= cycles).then("ring_s"),
+        # All CPU time that the program had is at least its length, per GOMAXPROCS.
+        cycles_s=pl.coalesce(
+            pl.when(listed >= cycles).then("ring_s"),
+            available / pl.col("procs").fill_null(1),
+        ),
         alloc_mib=pl.col("total_alloc_bytes") / MIB,
         alloc_mib_per_s=pl.col("total_alloc_bytes") / MIB / length,
         heap_live_mib=pl.col("heap_live_bytes") / MIB,

@@ -237,8 +237,7 @@ def _pressure(death: Death) -> str:
     return (
         f"The processes of {short_name(death.pressure_cgroup or '')} waited for memory "
         f"{death.pressure_pct:.4g} % of the time, above the limit of "
-        f"{death.pressure_limit_pct:.4g} %{how_long}. Pressure is time lost, not a size: other "
-        "programs in that group, or swapping, may be the cause."
+        f"{death.pressure_limit_pct:.4g} %{how_long}."
     )
 
 
@@ -474,7 +473,8 @@ def about_runtime(death: Death) -> Iterator[str]:
         return
     if death.refused_at_start:
         single, used_text = ", at the start of the program, before main", ""
+    why = "more than any machine has" if death.is_beyond_memory else _causes(death)
     yield (
         f"The Go runtime{used_text}{',' * bool(used_text)} needed {asked_text}{single}, and the "
-        f"operating system refused it: {_causes(death)}. It was not the OOM killer."
+        f"operating system refused it: {why}. It was not the OOM killer."
     )

@@ -16,6 +16,7 @@ from gctrace_analyzer.ingest.evidence.message import (
     LARGEST_STEP_MIB,
     METADATA,
     NOT_ENDED,
+    TOOLCHAIN,
     UNUSABLE_ADDRESS,
 )
 from gctrace_analyzer.ingest.evidence.wordings import SUPERVISORS, THRESHOLD_KILLERS, VIRTUAL
@@ -96,6 +97,9 @@ OF_32_BITS_MIB = (1536.0, 4096.0)
 
 _OVER = "Ran out of memory (used over"
 """Words of Render about an instance above its limit."""
+
+MOST_OF_MACHINE_TIB = 32
+"""TiB of RAM in the largest servers."""
 
 LEAST_REACHED = 0.95
 """Share of a limit. Sizes in GiB are rounded by up to a twentieth."""
@@ -306,6 +310,8 @@ class Death:
         """What ended; for a container or unit, perhaps only a process in it."""
         if self.is_child:
             return "A child of the program"
+        if self.name in TOOLCHAIN:
+            return "The program"
         if self.killer == EVICTOR:
             return "The pod of the container" if self.victim == self.container else "The pod"
         if self.is_unit and not self.proven:
@@ -427,6 +433,11 @@ class Death:
     def is_of_one_allocation(self) -> bool:
         """Whether the runtime asked for memory for one allocation, and needs no more for others."""
         return (self.requested_bytes or 0) > LARGEST_STEP_MIB * MIB
+
+    @property
+    def is_beyond_memory(self) -> bool:
+        """Whether the runtime asked for more memory than any machine has."""
+        return self.by_runtime and (self.requested_bytes or 0) > MOST_OF_MACHINE_TIB * 2**40
 
     @property
     def refused_at_start(self) -> bool:

@@ -6,6 +6,7 @@ container; `pairing.py` decides which of them mean the same death.
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -23,7 +24,7 @@ from gctrace_analyzer.analysis.postmortem.death import (
 from gctrace_analyzer.analysis.postmortem.pairing import LATE_S, gap_s, same_host, without_kill
 from gctrace_analyzer.analysis.postmortem.proof import NOTICES, is_kill, is_proven
 from gctrace_analyzer.ingest.evidence.docker import SIGKILL_CODE
-from gctrace_analyzer.ingest.evidence.message import BELOW, KILLED_AT_START
+from gctrace_analyzer.ingest.evidence.message import BELOW, KILLED_AT_START, TOOLCHAIN
 from gctrace_analyzer.ingest.evidence.oom_lines import REPORTS
 
 if TYPE_CHECKING:
@@ -196,7 +197,9 @@ def _states(table: pl.DataFrame, kills: list[Death]) -> Iterator[Death]:
             is_not_oom=row["oom_killed"] is False and not any(row[name] for name in _OF_PODS),
             is_error=_ERROR in (row["reason"], row["last_reason"]),
             is_restarted=_is_restarted(row),
-            is_inside=not at_start and _is_inside(row, has_ended=identifier in ended),
+            is_inside=not at_start
+            and row["name"] not in TOOLCHAIN
+            and _is_inside(row, has_ended=identifier in ended),
             is_at_start=at_start,
             # A watched list repeats a pod with newer counts.
             restart_count=row["restart_count"]
@@ -435,17 +438,26 @@ def _of_one_unit(incidents: list[Death], states: list[Death]) -> Iterator[Death]
     for incident in incidents:
         same = of_unit.setdefault((incident.unit, incident.logged_at), incident)
         if (
-            _is_slice(incident)
+            (_is_slice(incident) and not _OF_TEMPLATE.fullmatch(incident.unit or ""))
             or (incident.container_id and incident.container_id in containers)
-            or (_is_around(incident) and any(_are_at_once(each, incident) for each in inner))
+            or (_is_around(incident) and any(_is_in(each, incident) for each in inner))
             or (incident.logged_at and _is_of_another_input(same, incident))
         ):
             continue
         yield incident
 
 
-def _are_at_once(one: Death, other: Death) -> bool:
-    return same_host(one, other) and abs(gap_s(one, other) or 0) <= NESTED_S
+_OF_TEMPLATE = re.compile(r"system-(.+)\.slice")
+"""The slice that contains the instances of one template (systemd.slice(5)), and nothing else."""
+
+
+def _is_in(inner: Death, incident: Death) -> bool:
+    """Returns whether the kill in a unit may be the one that a unit around it reports."""
+    template = _OF_TEMPLATE.fullmatch(incident.unit or "")
+    may_be = not template or (inner.unit or "").startswith(f"{template[1]}@")
+    return (
+        may_be and same_host(inner, incident) and abs(gap_s(inner, incident) or 0) <= NESTED_S
+    )
 
 
 def _is_around(incident: Death) -> bool:

@@ -122,8 +122,8 @@ DOUBTS = {
 """Sentences about cycles that no name connects with the death."""
 
 _AT_START = (
-    "It was killed while the container was being started, before any program in it ran: the limit "
-    "is too low to start one."
+    "It was killed while the container was being started, before any program in it ran: most "
+    "likely the limit is too low to start one."
 )
 _BY_RUNC = (
     "This was runc, which starts a program in a container: its main one, or later a command or "
@@ -138,7 +138,7 @@ _UNKNOWN_SIZE = "What the heap did is unknown: the input has neither its limit n
 
 _NOT_OOM = (
     "Any process may have sent SIGKILL. Its state has OOMKilled=false, which does not rule out an "
-    "OOM kill: the flag does not show those by the host, and some releases of Docker leave it out."
+    "OOM kill by the host."
 )
 
 
@@ -216,6 +216,7 @@ def _whatever_the_heap(facts: Evidence) -> str | None:
     maps_files = death.is_of_files and (facts.memory.resident_mib or 0.0) > SMALL_MIB
     actions = (
         (death.refusal == IMPOSSIBLE_SIZE, remedies.FIND_SIZE),
+        (death.is_beyond_memory, remedies.FIND_ALLOCATION),
         (death.refusal == LOCKED_MEMORY, remedies.UNLOCK),
         (death.refused_at_start, check_limits(death)),
         (death.is_at_start, remedies.RAISE_TO_START),

@@ -243,9 +243,7 @@ def not_of_go(facts: Evidence, settings: Settings, with_go: str | None) -> Itera
         )
     elif facts.is_small_part:
         yield find_rest(facts)
-    elif facts.death.scope == "global" and (
-        facts.is_small or facts.memory.resident_mib is None
-    ):
+    elif facts.death.scope == "global" and (facts.memory.host_share or 0.0) < MOST_OF_ALL:
         # Nothing shows that it had most of the memory.
         yield on_host(facts)
     else:

@@ -32,8 +32,10 @@ class Memory(Plain):
     `held` is the heap that was obtained from the OS and not returned; None if the dumps do not say
     what was returned. `needed` is what the program keeps: its buffer pool if the dumps have one,
     otherwise the heap in use or, if that is unknown, the allocated heap; `needed_is` says which.
-    `spare_mib` is the idle heap that was not returned, without what the program allocates until the
-    heap goal: right after a cycle that is half of the goal under GOGC=100. `fragmentation_mib` is
+    `spare_mib` is the least idle heap that was not returned in the second half of the dumps,
+    without what the program allocates until the heap goal: right after a cycle that is half of the
+    goal under GOGC=100. A single dump shows a moment: the runtime returns memory in the background,
+    within minutes after a peak. `fragmentation_mib` is
     the free memory inside spans, also without that part. `outside_mib` is the resident memory that
     Go does not hold, and `outside_first_mib` its maximum in the first half of the dumps; None for
     fewer than four dumps. `num_gc` is the largest value, because a restart counts from 0.
@@ -94,9 +96,6 @@ HELD_TIMES = 1.5
 
 MIN_IDLE_MIB = 64.0
 """MiB. Less idle memory is not worth returning."""
-
-MIN_IDLE_SHARE = 0.25
-"""Share of the held heap. Less idle memory is an ordinary reserve."""
 
 POOR_HITS = 0.5
 """Share of the freed buffers. If fewer are reused, the pool does not work."""
@@ -192,7 +191,7 @@ def _memory(part: pl.DataFrame) -> Memory:
         needed_is=needed_is if needed.count() else None,
         released_mib=last(released),
         idle_unreleased_mib=last(idle - released),
-        spare_mib=last(_at_least_0(idle - released - _at_least_0(next_goal - alloc))),
+        spare_mib=_lasting(_at_least_0(idle - released - _at_least_0(next_goal - alloc))),
         fragmentation_mib=last(_at_least_0(in_use - alloc - _room(next_goal, alloc))),
         sys_mib=last(sys),
         off_heap_go_mib=last(sys - heap_sys),
@@ -240,6 +239,11 @@ def last(values: pl.Series) -> Any:
     return given[-1] if len(given) else None
 
 
+def _lasting(values: pl.Series) -> Any:
+    """Returns the least value in the second half of the dumps and in the one before it."""
+    return values.tail(len(values) // 2 + 1).min()
+
+
 def _largest(values: pl.Series) -> Any:
     return values.max()
 
@@ -275,7 +279,6 @@ def _advice(memory: Memory) -> Iterator[str]:
             f"{held / needed:.1f} times the "
             f"{size_text(needed)} of {memory.needed_is}."
         )
-    yield from _idle(memory)
     hits, makes = memory.pool_hit_share, memory.makes
     if makes is not None and makes > FEW_MAKES and (hits is None or hits < POOR_HITS):
         reused = "none" if not hits else f"{100 * hits:.0f} %"
@@ -288,21 +291,3 @@ def _advice(memory: Memory) -> Iterator[str]:
         )
     elif hits is not None and hits >= POOR_HITS:
         yield f"{100 * hits:.0f} % of the freed buffers were reused: the buffer pool works."
-
-
-def _idle(memory: Memory) -> Iterator[str]:
-    """Yields how much of the heap is idle without need and was not returned, if it is large."""
-    idle, needed = memory.idle_unreleased_mib or 0.0, memory.needed_mib or 0.0
-    held, spare, beyond = memory.held_max_mib or needed + idle, memory.spare_mib, ""
-    if spare is None:
-        # Under GOGC=100, the heap may need the same amount again before its goal.
-        spare = idle - needed
-    else:
-        idle, beyond = spare, ", more than the heap needs until its goal,"
-    if spare > max(MIN_IDLE_MIB, MIN_IDLE_SHARE * held):
-        sooner = "; with a memory limit (GOMEMLIMIT) the runtime returns idle memory in time"
-        sooner = "" if memory.is_after_forced_gc else sooner
-        yield (
-            f"{idle:,.0f} MiB of the heap are idle{beyond} and were not returned to the OS "
-            f"({size_text(memory.released_mib or 0.0)} were){sooner}."
-        )

@@ -51,8 +51,7 @@ _BUILD_LESS = (
 )
 FIND_PRESSURE = (
     "Find out what needs memory in that group (`systemd-cgtop -m`, `memory.pressure` of the "
-    "cgroup), and give it more, or a higher ManagedOOMMemoryPressureLimit. A smaller Go heap "
-    "helps only if the heap is most of it."
+    "cgroup), and give it more, or a higher ManagedOOMMemoryPressureLimit."
 )
 _FIND_REASON = "Read why systemd-oomd acted: `journalctl -u systemd-oomd`, `journalctl --user`."
 FIND_SIZE = (
@@ -95,8 +94,8 @@ COMPARE_SIZE = (
     "are near each other, AWS Lambda killed it for memory, and it needs a larger size."
 )
 RAISE_TO_START = (
-    "Raise the memory limit of the container, and check the unit that it is given in: Kubernetes "
-    "reads `m` as thousandths of a byte."
+    "Raise the memory limit of the container, and check the unit that it is given in (in "
+    "Kubernetes, `m` is a thousandth of a byte)."
 )
 _MOSTLY_LIVE = 0.8
 """Share of the memory. If as much is live, or half and it grows, what is outside hardly matters."""

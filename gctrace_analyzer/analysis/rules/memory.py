@@ -50,7 +50,7 @@ def fragmentation(facts: MemoryFacts) -> Iterator[Evidence]:
     meaning="The process keeps memory that its heap does not use.",
     condition="HeapIdle - HeapReleased, without what the program allocates until the heap goal "
     "(NextGC - HeapAlloc), is over {t.idle_share:.0%} of Sys (HeapSys if Sys is unknown) and over "
-    "{t.memory_min_mib:.0f} MiB.",
+    "{t.memory_min_mib:.0f} MiB, in all of the second half of the dumps.",
     advice="Set a memory limit (Go 1.19 and later), so that the runtime returns memory "
     "sooner; with earlier releases, call `debug.FreeOSMemory` after a peak.",
     needs="HeapIdle and HeapReleased, or a line of the scavenger, and the room until the goal",
@@ -66,7 +66,9 @@ def unreleased_idle(facts: MemoryFacts) -> Iterator[Evidence]:
         return
     if spare > max(t.memory_min_mib, t.idle_share * total):
         # A line of Go 1.14 and later has no sizes of the heap in use.
-        is_least = memory.is_of_scavenger and memory.fragmentation_mib is None
+        is_least = memory.dumps > 1 or (
+            memory.is_of_scavenger and memory.fragmentation_mib is None
+        )
         of = f"At least {spare:,.0f}" if is_least else f"{spare:,.0f} of {total:,.0f}"
         idle = (
             f"{of} MiB are idle, more than the heap needs until its goal, and were not returned to "

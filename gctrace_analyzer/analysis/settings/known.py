@@ -20,7 +20,7 @@ from gctrace_analyzer.analysis.settings.releases import (
 from gctrace_analyzer.errors import BadSettingError
 from gctrace_analyzer.frozen import frozen
 from gctrace_analyzer.ingest.clock import releases_at
-from gctrace_analyzer.ingest.evidence.message import STATED
+from gctrace_analyzer.ingest.evidence.message import SLOWED, STATED
 from gctrace_analyzer.ingest.gctrace.columns import end_s
 from gctrace_analyzer.ingest.processes import longest_process
 from gctrace_analyzer.ingest.rows import median, of_process
@@ -280,9 +280,10 @@ def _of_container(row: dict[str, Any] | None) -> dict[str, Known]:
     where = f"{source}, {name}" if name else source
     if row["event"] == STATED:
         where = f"{PurePath(str(row['source'])).name}:{row['line_no']}"
+    is_soft = row["event"] == SLOWED
     values = {
         "memory_limit_mib": _mib(row["gomemlimit_bytes"]),
-        "container_limit_mib": _mib(row["memory_limit_bytes"] or None),
+        "container_limit_mib": _mib(None if is_soft else row["memory_limit_bytes"] or None),
         "cpu_limit": row["cpu_limit"],
         "gogc": as_set(row["gogc"], units.gogc_percent),
         "go_version": row["go_version"],

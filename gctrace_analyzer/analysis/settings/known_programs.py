@@ -2,7 +2,8 @@
 
 The names are process names as the kernel prints them, and names of units. Names of a family end in
 a version, a number or another word (`python3.11`, `postgres: walwriter`, `soffice.bin`), which is
-left out. A name that a service may also have (`api`, `worker`, `server`) is not listed.
+left out. A name that a service may also have (`api`, `worker`, `server`) is not listed, nor one of
+a container with Go in it (`istio-proxy` runs pilot-agent next to envoy).
 """
 
 from __future__ import annotations
@@ -33,13 +34,13 @@ _NOT_GO = _names(
     update-manager packagekitd rpm yum dnf zypper apk pacman updatedb mlocate mandb fwupd
     fwupdmgr gcc g++ cc c++ cpp cc1 cc1plus cc1obj clang clang++ clangd rustc rustdoc cargo
     rust-analyzer ld ld.lld lld ld.gold mold as ar collect2 lto1 lto-wrapper make gmake cmake
-    ctest ninja meson bazel ccache javac swiftc npm npx yarn pnpm webpack tsc tsserver eslint
+    ctest ninja meson bazel ccache javac swiftc npm npx yarn pnpm webpack eslint
     vite git git-remote-http git-upload-pack git-index-pack svn hg postgres postmaster
     postgresql pgbouncer mysqld mysql mysqldump mariadbd mariadb mongod mongos redis-server
     redis-sentinel redis-cli redis valkey-server keydb-server memcached sqlite3 clickhouse
     clickhouse-server clickhouse-serv elasticsearch opensearch cassandra kafka zookeeper
     rabbitmq-server couchdb neo4j slapd pg_dump pg_restore nginx httpd apache2 apache lighttpd
-    haproxy varnishd varnish squid envoy istio-proxy unbound named dnsmasq bind9 pdns_server postfix
+    haproxy varnishd varnish squid envoy unbound named dnsmasq bind9 pdns_server postfix
     exim exim4 sendmail dovecot opendkim spamd rspamd clamscan clamd clamdscan freshclam
     clamav-daemon mosquitto fluent-bit td-agent fluentd logstash rsyslogd syslog-ng collectd
     snmpd zabbix_server zabbix_agentd nagios convert magick mogrify montage gm vips
@@ -106,6 +107,8 @@ def is_not_go(name: str | None) -> bool:
     (True, True, False)
     >>> is_not_go("unattended-upgr"), is_not_go("postgresql@14-main.service")
     (True, True)
+    >>> is_not_go("envoy"), is_not_go("istio-proxy")
+    (True, False)
     """
     whole = (name or "").lower()
     stem = _RELEASE.split(whole)[0]

@@ -98,7 +98,7 @@ _SHOW = re.compile(
 )
 _OF_STATUS = re.compile(r"^\s{0,40}Memory: \d{1,9}(?:\.\d)?[BKMGT](?: \(.{0,300}\)?)?$")
 _SHOWN_SIZES = re.compile(
-    r"\b(?P<name>(?:swap )?(?:Memory|high|max|limit|peak)): (?P<size>\d{1,9}(?:\.\d)?)"
+    r"\b(?P<name>(?:swap )?(?:Memory|high|max|limit|peak)|swap): (?P<size>\d{1,9}(?:\.\d)?)"
     r"(?P<size_unit>[BKMGT])"
 )
 """Two lines of `systemctl status` (print_status_info of systemd): the unit, and its memory."""
@@ -234,8 +234,8 @@ def _of_unit(unit: Mapping[str, str | int | None]) -> Row:
         row |= {"oom_killed": True, "status": "exited", "signal": "KILL"}
     elif (high := numbers.whole(unit.get("MemoryHigh"))) and (
         _REACHED * high
-        <= max(row["memory_now_bytes"] or 0, row["memory_used_bytes"] or 0)
-        < (row["memory_limit_bytes"] or math.inf)
+        <= max(now := row["memory_now_bytes"] or 0, row["memory_used_bytes"] or 0)
+        and max(now, high) < (row["memory_limit_bytes"] or math.inf)
     ):
         row |= {"memory_limit_bytes": high, "event": SLOWED}
     elif (unit.get("ExecMainCode"), unit.get("ExecMainStatus")) == ("2", "9"):
@@ -243,7 +243,7 @@ def _of_unit(unit: Mapping[str, str | int | None]) -> Row:
     return row
 
 
-_SHOWN_AS = {"Memory": "Current", "limit": "Max"}
+_SHOWN_AS = {"Memory": "Current", "limit": "Max", "swap": "SwapCurrent"}
 """Names of properties in `systemctl status`, if they differ."""
 
 _REACHED = 0.99
@@ -253,6 +253,7 @@ _OF_PROPERTIES = {
     "memory_limit_bytes": "MemoryMax",
     "memory_used_bytes": "MemoryPeak",
     "memory_now_bytes": "MemoryCurrent",
+    "memory_swap_bytes": "MemorySwapCurrent",
     "swap_limit_bytes": "MemorySwapMax",
     "swap_usage_bytes": "MemorySwapPeak",
     "restart_count": "NRestarts",

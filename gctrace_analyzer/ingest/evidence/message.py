@@ -152,4 +152,4 @@ def after_asked(text: str, reason: str | None) -> str | None:
     """Returns the reason of a kill after one more line about a program asked to end."""
     if "Timer expired" in text:
         return NOT_ENDED
-    return ENDED if "exited after" in text and reason in (ASKED, ENDED) else None
+    return ENDED if "exited after" in text and reason else None

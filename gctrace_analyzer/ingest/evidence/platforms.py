@@ -96,6 +96,8 @@ def _kills(messages: Iterable[Message]) -> Iterator[Row]:
             asks = killer.who in wordings.THRESHOLD_KILLERS
             is_cut = bool(last) and not (supervises or last.get("pid") or last.get("comm"))
             if asks and last and (victim in ended if killer.is_kill else not match.groupdict()):
+                # A later signal is closer to the end, and a program may have grown until then.
+                last |= message.place() | row if killer.is_kill else {}
                 if "SIGTERM" not in match[0]:
                     last["reason"] = after_asked(match[0], last["reason"])
             elif not killer.is_kill:

@@ -443,6 +443,9 @@ KILLERS: tuple[Killer, ...] = tuple(
             r"zone-map-exhaustion)\b[^)]{0,60}\)|\.\.\.)(?: (?P<usage_kb>\d{1,15})KB)?"),
         ("macOS", True,
             r"Process (?P<comm>.{1,64}?) \[(?P<pid>\d{1,10})\] killed by jetsam reason [a-z-]"),
+        ("macOS", True,
+            r"low swap: killing largest compressed process with pid (?P<pid>\d{1,10}) "
+            r"\((?P<comm>.{1,64}?)\) and size (?P<usage_mib>\d{1,9}) MB"),
         # Supervisors that restart what uses more than their own threshold
         ("PM2", True,
             r"Process (?P<comm>\S{1,64}) restarted because it exceeds --max-memory-restart "
@@ -467,8 +470,8 @@ KILLERS_HINT = (
     r"mem avail: |ow [Mm]emory! |MemAvailable \[|Sending SIG\w+ to the victim|"
     r"The victim (?:died|became) |"
     r"PID: +\d+, name: |badness: |Vm, MiB|cgroup_v2: /|killed: (?:out of swap|failed to|a thread)|"
-    r"memorystatus: |killing_\w+_process pid|exceeded mem limit|by jetsam|--max-memory-restart|"
-    r"too much memory \(|Checking any=|matches resource limit|"
+    r"memorystatus: |killing(?: l|_\w+_process pid)|exceeded mem limit|by jetsam|"
+    r"--max-memory-restart|too much memory \(|Checking any=|matches resource limit|"
     r"' trying to restart"
 )
 

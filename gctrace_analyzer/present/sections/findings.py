@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from gctrace_analyzer.advise.subject import CURED_BY_SETTINGS, GROWS
+from gctrace_analyzer.analysis.rules.diagnose import MEMORY_RULES
 from gctrace_analyzer.analysis.rules.registry import RULES
 from gctrace_analyzer.present.document import Problem
 from gctrace_analyzer.present.format import printable
@@ -24,6 +25,9 @@ _IN_TITLE = ("GC041", "GC042")
 
 _EVENTS = ("GC038", *DEATHS)
 """Findings about the moment of a death, which ends a process."""
+
+_OF_DUMPS = {rule.id for rule in MEMORY_RULES}
+"""Findings about the last dumps."""
 
 
 def problems(report: Report) -> list[Problem]:
@@ -127,7 +131,9 @@ def _problem(finding: Finding, report: Report) -> Problem:
     begin = "start" if not finding.start_s else report.moment(of, finding.start_s)
     end = None if finding.end_s is None else report.moment(of, finding.end_s)
     when = "whole run" if end is None else " → ".join(dict.fromkeys((begin, end)))
-    if finding.at is not None:
+    if finding.id in _OF_DUMPS:
+        when = "at the end"
+    elif finding.at is not None:
         when = f"{finding.at:%Y-%m-%d %H:%M:%S} UTC"
     elif finding.id in _EVENTS:
         printed = {death.printed_at for death in report.analysis.post_mortems}

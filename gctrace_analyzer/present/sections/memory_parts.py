@@ -20,6 +20,7 @@ from gctrace_analyzer.ingest.processes import go_versions
 from gctrace_analyzer.ingest.rows import distinct
 from gctrace_analyzer.present.document import Table
 from gctrace_analyzer.present.format import (
+    duration,
     is_rounded,
     mib,
     printable,
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
 
     import polars as pl
 
+    from gctrace_analyzer.analysis.postmortem.memory_of_dumps import Memory
     from gctrace_analyzer.present.report import Report
     from gctrace_analyzer.schema import Row
 
@@ -380,3 +382,32 @@ def _may_be_madv_free(scavenge: Row, report: Report) -> bool:
     low, high = go_versions([*formats, scavenge["format"]])
     known = report.analysis.settings.value("go_version")
     return may_use_madv_free(go_version(known or low), go_version(known or high))
+
+
+def above_limit(memory: Memory, limit_mib: float | str | None) -> Iterator[str]:
+    """Yields how far a program is above its GOMEMLIMIT, which counts Sys - HeapReleased."""
+    if not isinstance(limit_mib, int | float) or None in (memory.sys_mib, memory.released_mib):
+        return
+    of_go = (memory.sys_mib or 0.0) - (memory.released_mib or 0.0)
+    if of_go > limit_mib:
+        above = f"{mib(of_go - limit_mib)} above GOMEMLIMIT ({mib(limit_mib)})"
+        yield f"The {mib(of_go)} that Go holds are {above}."
+
+
+def goals(dumps: pl.DataFrame) -> Iterator[str]:
+    """Yields the range of the heap goals, the time they cover, and the last live heap."""
+    goals = dumps["next_gc_bytes"].drop_nulls() / MIB
+    if goals.is_empty():
+        return
+    low, high = (mib(goal) for goal in goals.sort().gather([0, -1]))
+    at = dumps["elapsed_s"].drop_nulls().sort()
+    span = at[-1] - at[0] if len(at) else 0.0
+    when = f" within {duration(span)}" if span else ""
+    ends = low if low == high else f"{low.removesuffix(' MiB')} to {high}"
+    live = dumps["heap_live_bytes"].drop_nulls() / MIB
+    of_live = (
+        ""
+        if live.is_empty()
+        else f", with a live heap of {mib(live.sort()[-1])}{' at most' * (len(live) > 1)}"
+    )
+    yield f"The heap goal was {ends}{when}{of_live}."

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
+from gctrace_analyzer.analysis.metrics.goroutines import GREW, growth_of_goroutines
 from gctrace_analyzer.analysis.metrics.since_start import shows_costs
 from gctrace_analyzer.analysis.postmortem.circumstances import GO_CODE, holders, restarted
 from gctrace_analyzer.analysis.postmortem.death import UNITS
@@ -19,6 +20,7 @@ from gctrace_analyzer.analysis.postmortem.memory_of_dumps import (
 )
 from gctrace_analyzer.analysis.postmortem.remedies import of_stop
 from gctrace_analyzer.analysis.settings.known_programs import is_not_go
+from gctrace_analyzer.analysis.thresholds import DEFAULT
 from gctrace_analyzer.ingest.evidence.cgroups import short_name
 from gctrace_analyzer.ingest.evidence.docker import SIGKILL_CODE
 from gctrace_analyzer.ingest.evidence.message import AT_LIMIT, OWN_CODE, SLOWED, WAITS
@@ -34,6 +36,8 @@ from gctrace_analyzer.present.format import (
 from gctrace_analyzer.present.sections.memory_parts import (
     LEAST_MIB,
     MUCH,
+    above_limit,
+    goals,
     largest_part,
     of_scavenger,
 )
@@ -43,6 +47,7 @@ from gctrace_analyzer.units import MIB
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
+    from gctrace_analyzer.analysis.settings.known import Settings
     from gctrace_analyzer.present.report import Report
     from gctrace_analyzer.schema import Row
 
@@ -103,9 +108,10 @@ _NOT_KILLABLE = (
 )
 
 _LIMIT_IF_GO = (
-    "If the program in {} is written in Go, set GOMEMLIMIT={}MiB (90 % of the limit), if its live "
-    "heap is smaller. Otherwise, raise the limit."
+    "If the program in {} is written in Go, set GOMEMLIMIT={}MiB (90 % of {}), if its live heap is "
+    "smaller. Otherwise, raise {}."
 )
+_LOWER_LIMIT = "Set GOMEMLIMIT={}MiB, 90 % of {}, if the live heap is smaller."
 _LIMIT_OTHER = "Limit the memory of {} by its own settings, or give it more."
 _LET_KILL = "Raise its limit, which lets its processes go on, or turn its OOM killer on."
 _PANICS = "With vm.panic_on_oom=0 the kernel kills one process instead of stopping the host."
@@ -120,7 +126,9 @@ def no_verdict(report: Report) -> tuple[str, str]:
     states = tables["container_states"]
     used = [*islice(dict.fromkeys(_used_of_limits(states, unnamed)), _MOST_CONTAINERS)]
     if restarts := [*islice(_restarted(states), _MOST_CONTAINERS)]:
-        return " ".join([*restarts, *used]), _LAST_WORDS
+        is_slowed = (states["event"] == SLOWED).any()
+        advice = _next_of_used(states, used) if is_slowed else _LAST_WORDS
+        return " ".join([*restarts, *used]), advice
     if report.analysis.memory:
         said = ([*costs(report)], [*_sizes(report)])
         if not shows_costs(report.analysis.dumps.since_start):
@@ -143,7 +151,19 @@ def no_verdict(report: Report) -> tuple[str, str]:
         largest = _LARGEST.search(shown)
         name = largest[1] if largest else None
         return shown, _LIMIT_OTHER.format(name) if is_not_go(name) else _RECORD_IF_GO
-    return "The input does not show how the garbage collector performs.", ""
+    return _of_settings(report.analysis.settings)
+
+
+def _of_settings(settings: Settings) -> tuple[str, str]:
+    """Returns what settings alone show, and what to do."""
+    own, limit = map(settings.value, ("memory_limit_mib", "container_limit_mib"))
+    if not (limit and isinstance(own, float) and own > DEFAULT.tight_limit_share * limit):
+        return "The input does not show how the garbage collector performs.", ""
+    return (
+        f"GOMEMLIMIT is {mib(own)}, which leaves no room for memory that Go does not count below "
+        f"the container's limit, {mib(limit)}.",
+        _LOWER_LIMIT.format(int(MOST_OF_LIMIT * limit), "the limit"),
+    )
 
 
 def _next_of_used(states: pl.DataFrame, used: list[str]) -> str:
@@ -158,7 +178,11 @@ def _next_of_used(states: pl.DataFrame, used: list[str]) -> str:
     near = states.filter(is_enough, is_near)
     for row in near.sort(most, descending=True).head(1).iter_rows(named=True):
         least = int(MOST_OF_LIMIT * row["memory_limit_bytes"] / MIB)
-        return _LIMIT_IF_GO.format(_subject(row, "it").replace("The ", "the ", 1), least)
+        limit = "MemoryHigh" if row["event"] == SLOWED else "the limit"
+        if (row["gomemlimit_bytes"] or 0) / MIB > least:
+            return _LOWER_LIMIT.format(least, limit)
+        of = _subject(row, "it").replace("The ", "the ", 1)
+        return _LIMIT_IF_GO.format(of, least, limit, limit)
     return _RECORD_IF_GO.replace("If it", "If one of them" if len(used) > 1 else "If it")
 
 
@@ -258,6 +282,7 @@ def _used_of_limits(states: pl.DataFrame, unnamed: str) -> Iterator[str]:
         # A limit of 0 is none.
         now, most, limit = ((row[size] or 0) / MIB or None for size in sizes)
         used, subject = most if now is None else now, _subject(row, unnamed)
+        swap = (row["memory_swap_bytes"] or 0) / MIB
         hits = f", and hit that {row['failcnt']:,} times" if row["failcnt"] else ""
         if row["event"] == WAITS:
             of = "" if limit is None else f" of {mib(limit)}"
@@ -269,7 +294,8 @@ def _used_of_limits(states: pl.DataFrame, unnamed: str) -> Iterator[str]:
         elif row["event"] == SLOWED and limit is not None:
             yield (
                 f"{subject} used {mib(used)}, and has reached its MemoryHigh, {mib(limit)}: above "
-                "it, the kernel takes memory back and slows its processes down, and kills none."
+                "it, the kernel takes memory back and slows its processes down, and kills none"
+                f"{f'; {mib(swap)} more are in swap' if swap else ''}."
             )
         elif used is not None and limit is not None:
             left = f"{mib(limit - used)} are left{hits}"
@@ -281,8 +307,8 @@ def _used_of_limits(states: pl.DataFrame, unnamed: str) -> Iterator[str]:
             )
             if subject.endswith(UNITS):
                 over += ", page cache included, which the kernel frees before it kills"
-            swap = row["memory_swap_bytes"]
-            swapped = f", {mib(swap / MIB)} of it swapped out" if swap else ""
+            in_swap = "and {} of swap" if subject.endswith(UNITS) else "{} of it swapped out"
+            swapped = f", {in_swap.format(mib(swap))}" if swap else ""
             peak = (
                 f" It used at most {mib(most)} ({share(most / limit)})."
                 if most is not None and mib(most) != mib(used)
@@ -376,19 +402,11 @@ def _sizes(report: Report) -> Iterator[str]:
             parts.append(resident + of_others * ("more than" not in resident))
     if text := "; ".join(parts):
         yield f"{text[0].upper()}{text[1:]}."
+    if numbers := growth_of_goroutines(report.analysis.tables["memstats"]):
+        yield f"{GREW} from {numbers[0]:,} to {numbers[1]:,}."
     for memory in known:
-        yield from _above_limit(memory, report.analysis.settings.value("memory_limit_mib"))
-    yield from _goals(report.analysis.tables["memstats"])
-
-
-def _above_limit(memory: Memory, limit_mib: float | str | None) -> Iterator[str]:
-    """Yields how far a program is above its GOMEMLIMIT, which counts Sys - HeapReleased."""
-    if not isinstance(limit_mib, int | float) or None in (memory.sys_mib, memory.released_mib):
-        return
-    of_go = (memory.sys_mib or 0.0) - (memory.released_mib or 0.0)
-    if of_go > limit_mib:
-        above = f"{mib(of_go - limit_mib)} above GOMEMLIMIT ({mib(limit_mib)})"
-        yield f"The {mib(of_go)} that Go holds are {above}."
+        yield from above_limit(memory, report.analysis.settings.value("memory_limit_mib"))
+    yield from goals(report.analysis.tables["memstats"])
 
 
 def _resident(dumps: pl.DataFrame, memory: Memory) -> str:
@@ -471,22 +489,3 @@ def _has_risen(sizes: Sequence[float]) -> bool:
     half = len(sizes) // 2
     is_highest = len(sizes) >= FEWEST_DUMPS and sizes[-1] == max(sizes) > _ROSE * sizes[0]
     return is_highest and min(sizes[half:]) > (1 + _ROSE) / 2 * min(sizes[:half])
-
-
-def _goals(dumps: pl.DataFrame) -> Iterator[str]:
-    """Yields the range of the heap goals, the time they cover, and the last live heap."""
-    goals = dumps["next_gc_bytes"].drop_nulls() / MIB
-    if goals.is_empty():
-        return
-    low, high = (mib(goal) for goal in goals.sort().gather([0, -1]))
-    at = dumps["elapsed_s"].drop_nulls().sort()
-    span = at[-1] - at[0] if len(at) else 0.0
-    when = f" within {duration(span)}" if span else ""
-    ends = low if low == high else f"{low.removesuffix(' MiB')} to {high}"
-    live = dumps["heap_live_bytes"].drop_nulls() / MIB
-    of_live = (
-        ""
-        if live.is_empty()
-        else f", with a live heap of {mib(live.sort()[-1])}{' at most' * (len(live) > 1)}"
-    )
-    yield f"The heap goal was {ends}{when}{of_live}."

@@ -428,6 +428,17 @@ def test_the_manager_of_a_user_may_be_all_that_reports_a_kill(tmp_path: Path) ->
     assert deaths(tmp_path, *events) == [user]
 
 
+def test_the_slice_of_a_template_reports_kills_in_its_instances_only(tmp_path: Path) -> None:
+    of_slice = unit(OF_A_PROCESS, name="system-postgresql.slice")
+    other = unit(OF_A_PROCESS, name="api.service")
+    instance = unit(OF_A_PROCESS, name="postgresql@14-main.service")
+    killed = "Unit killed for memory"
+    both = [("system-postgresql.slice", killed), ("api.service", killed)]
+    assert deaths(tmp_path, *of_slice, *other) == both
+    own = [("postgresql@14-main.service", killed)]
+    assert deaths(tmp_path, *of_slice, *instance) == own
+
+
 def test_what_a_shell_prints_of_a_kill_in_a_container_is_the_same_death(tmp_path: Path) -> None:
     path = f"/system.slice/docker-{'a' * 64}.scope"
     line = "./run.sh: line 7:    7 Killed                  A=1 ./{}"

@@ -358,7 +358,7 @@ def test_a_build_that_lost_its_compiler_is_said_to(tmp_path: Path) -> None:
         f"{at}.300Z go build acme.org/app: /usr/local/go/pkg/tool/linux_amd64/link: signal: killed",
     ]
     (found,) = gca.read(logfile(tmp_path / "list", lines)).post_mortems()
-    assert (found.victim, found.limit_mib) == ("link", 512)
+    assert (found.subject, found.victim, found.limit_mib) == ("The program", "link", 512)
     assert "go build -p 1" in found.advice[0]
 
 

@@ -85,11 +85,11 @@ def test_the_kills_of_two_pods_are_two(second: str, in_one_file: bool, tmp_path:
 
 
 def test_the_kills_of_two_containers_of_a_pod_are_two() -> None:
-    run = read_text(pod(ORDERS, killed("orders-api"), killed("istio-proxy", "128Mi")))
-    assert {death.victim for death in run.post_mortems()} == {"orders-api", "istio-proxy"}
+    run = read_text(pod(ORDERS, killed("orders-api"), killed("envoy", "128Mi")))
+    assert {death.victim for death in run.post_mortems()} == {"orders-api", "envoy"}
     found = verdict(run.analysis, run.advice)
     assert found is not None
-    assert found.sentence.startswith("istio-proxy and orders-api were killed")
+    assert found.sentence.startswith("envoy and orders-api were killed")
     assert found.action.startswith("orders-api: Set GOMEMLIMIT=691MiB")
 
 
@@ -132,9 +132,7 @@ def test_without_the_log_of_the_killed_pod_no_setting_of_another_is_advised(
     assert found.action == death.advice[0]
 
 
-SIDECAR = killed("istio-proxy", "128Mi").replace(
-    "    Environment:\n      GODEBUG:  gctrace=1\n", ""
-)
+SIDECAR = killed("envoy", "128Mi").replace("    Environment:\n      GODEBUG:  gctrace=1\n", "")
 
 
 @pytest.mark.parametrize("name", ["orders_api", "app"])
@@ -149,13 +147,13 @@ def test_the_kill_of_a_sidecar_is_not_that_of_the_program(
         **{name: log_of(60)},
     )
     (death,) = run.post_mortems()
-    assert (death.victim, death.process, death.limit_mib) == ("istio-proxy", None, 128)
+    assert (death.victim, death.process, death.limit_mib) == ("envoy", None, 128)
     assert "it is not written in Go" in " ".join(death.reading)
     assert "--previous" not in " ".join(death.advice)
     assert run.analysis.settings.value("container_limit_mib") == 768
     found = verdict(run.analysis, run.advice)
     assert found is not None
-    assert found.action.startswith("Limit the memory of istio-proxy")
+    assert found.action.startswith("Limit the memory of envoy")
 
 
 @pytest.mark.parametrize(("log", "is_its"), [("api", False), ("api_worker", True)])

@@ -169,7 +169,7 @@ def test_the_name_of_a_container_is_no_program() -> None:
     assert death.advice[0].startswith(
         "If the program in it is written in Go, set GOMEMLIMIT=460"
     )
-    (proxy,) = read_text(pod({}).replace('"importer"', '"istio-proxy"')).post_mortems()
+    (proxy,) = read_text(pod({}).replace('"importer"', '"envoy"')).post_mortems()
     assert "it is not written in Go" in proxy.reading[1]
 
 

@@ -1171,6 +1171,33 @@ def test_diego_says_of_any_error_that_memory_ran_out() -> None:
         read_text(line.format("APP/PROC/WEB"))
 
 
+def test_the_kill_of_macos_for_low_swap_is_read() -> None:
+    text = (
+        "2025-11-21 18:02:44.118412+0100 0x0        Default     0x0                  0      0    "
+        "kernel: low swap: killing largest compressed process with pid 48211 (gopls) and size "
+        "14322 MB\n"
+    )
+    (death,) = read_text(text).post_mortems()
+    assert (death.killer, death.victim, death.pid) == ("macOS", "gopls", 48211)
+    assert "macOS ran low on memory and ended it: it used 14.0 GiB." in death.reading
+
+
+def test_an_attempt_that_failed_is_not_the_end() -> None:
+    asked = (
+        'earlyoom[1]: sending SIGTERM to process 696 uid 1001 "ipfs": badness 9, VmRSS {} MiB'
+    )
+    text = "\n".join(
+        f"Jun 12 06:39:{line}"
+        for line in (
+            f"16 h {asked.format(637)}", "26 h earlyoom[1]: kill failed: Timer expired",
+            f"26 h {asked.format(656)}", "26 h earlyoom[1]: process exited after 0.1 seconds",
+        )
+    )  # fmt: skip
+    (death,) = read_text(text).post_mortems()
+    assert (death.printed_at, death.resident_mib) == ("Jun 12 06:39:26", 656)
+    assert "It ended after that." in death.reading[0]
+
+
 def test_the_messages_of_jetsam_are_read_without_their_beginnings() -> None:
     at_limit = (
         "16:12:49.226  kernel: memorystatus: exceeded mem limit: ActiveHard 50 MB (fatal)\n"

@@ -419,6 +419,14 @@ def test_a_large_request_of_whole_gib_is_one() -> None:
     assert "needed 768 GiB for one allocation" in death.reading[0]
 
 
+def test_a_request_that_no_machine_can_meet_is_a_bug() -> None:
+    (death,) = read_text(_GROWN.format(hex(0x200000000))).post_mortems()
+    assert "needed 65,536 GiB for one allocation" in death.reading[0]
+    assert "more than any machine has" in death.reading[0]
+    (advice,) = death.advice
+    assert advice.startswith("Find what allocates that, and check the length")
+
+
 def test_addresses_that_are_refused_are_no_matter_of_overcommit_or_the_data_limit() -> None:
     (death,) = read_text(_PLAIN.format(597164032, 3379036160)).post_mortems()
     assert (
