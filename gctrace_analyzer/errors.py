@@ -61,13 +61,14 @@ def by_nearness(value: str, valid: Iterable[str], least: float = 0.0) -> list[st
 
 
 def list_of(names: Sequence[str], mistyped: str) -> str:
-    """Returns names as a list; of many, only those similar to a mistyped one, if there are any."""
-    alike = by_nearness(mistyped, names, 0.6)[:5] if len(names) > _MANY else []
-    return ", ".join([*alike, f"… ({len(names)} in all)"] if alike else names)
+    """Returns names as a list, those similar to a mistyped one first; of very many, the first."""
+    first = by_nearness(mistyped, names)[:_MOST]
+    more = [f"… ({len(names)} in all)"] if len(names) > _MOST else []
+    return ", ".join([*first, *more] if len(names) > _MANY else names)
 
 
-_MANY = 12
-"""Names that fit into two lines."""
+_MANY, _MOST = 12, 60
+"""Names that fit into two lines, and into ten."""
 
 
 class Suggesting:

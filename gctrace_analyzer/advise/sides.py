@@ -336,8 +336,9 @@ def _compare_two(
         places = measurement.both(after.label)
         runs = [(before.measured[one], after.measured[other]) for one, other in places]
         paired = Paired(runs, measurement.alpha)
-    # Runs of `measure` have their own times, and do the same work on purpose.
-    is_work = measurement is None and same_work(before.measured, after.measured)
+    # Runs of `measure` do the same work on purpose, unless they all last for a fixed time.
+    is_work = bool(measurement and not (measurement.fixed_time_s or before.benchmarks))
+    is_work |= measurement is None and same_work(before.measured, after.measured)
     per_run = PER_RUN if is_work else ()
     changes = compare(
         before.measured,
@@ -378,12 +379,13 @@ def _compare_two(
         differing = tuple(one for one in differing if one.what not in _OF_ONE_LOAD)
     of_others = ("unclear_load",) if measurement else ("work",) if is_fixed else ()
     of_rate = _OF_RATE if per_run else of_others
+    is_other_load = any(difference.what == "load" for difference in differing)
     differing = tuple(one for one in differing if one.what not in of_rate)
     expected, no_expectation = promised(before, after)
     fixed_s = measurement.fixed_time_s if measurement else None
     # A memory limit that is too tight slows the program down by itself.
     by_limit = before.by_limit or after.by_limit
-    if expected and not by_limit and any(difference.what == "load" for difference in differing):
+    if expected and not by_limit and is_other_load:
         expected, no_expectation = (
             {},
             "predictions are for the same load, and the allocation rate differs",

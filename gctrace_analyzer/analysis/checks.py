@@ -17,7 +17,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from gctrace_analyzer import schema, units
-from gctrace_analyzer.analysis.compare.change import BY_LOAD, Change
+from gctrace_analyzer.analysis.compare.change import BY_LOAD, BY_TIME, Change
 from gctrace_analyzer.analysis.pauses import single_pauses
 from gctrace_analyzer.analysis.rules.finding import SEVERITIES
 from gctrace_analyzer.analysis.rules.registry import RULES, find_rule, nearest_name
@@ -138,8 +138,8 @@ class ChangeCondition:
         reason += f", {_change_text(scaled, relative=self.relative)}"
         exceeded = bool(_OPERATORS[self.comparison](scaled, self.limit))
         ends = " to ".join(_change_text(end, relative=self.relative) for end in interval)
-        if exceeded and change.no_verdict_because == BY_LOAD:
-            return Check(self.text, None, f"{reason}: {BY_LOAD}")
+        if exceeded and change.no_verdict_because in {BY_LOAD, BY_TIME}:
+            return Check(self.text, None, f"{reason}: {change.no_verdict_because}")
         if exceeded and not change.is_significant:
             text = f"{reason}, but that is not significant ({ends})"
             return Check(self.text, held=False, reason=text, is_noise=True)
@@ -218,9 +218,9 @@ Condition = FigureCondition | ChangeCondition | FindingCondition | VerdictCondit
 
 
 def known_of(checks: Sequence[Check]) -> list[Check]:
-    """Returns one condition that was checked in several benchmarks.
+    """Returns one condition that was checked in several benchmarks or processes.
 
-    A condition that is unknown in some benchmarks does not fail in the others: a benchmark that
+    A condition that is unknown in some of them does not fail in the others: a benchmark that
     allocates nothing has no cycles, and so no figures.
     """
     if all(check.held is None for check in checks):
@@ -319,7 +319,10 @@ def _require_known(figure: str, figures: Sequence[str]) -> None:
     words = figure.lower().split("_")
     hits = {name: sum(word in texts.get(name, name) for word in words) for name in figures}
     best = max(figures, key=lambda name: hits[name])
-    near = nearest(figure, figures) or (best if hits[best] else None)
+    # Of a name, people leave out the end.
+    starts = {name.rsplit("_", cut)[0]: name for cut in (2, 1, 0) for name in figures[::-1]}
+    alike = nearest(figure, starts)
+    near = starts[alike] if alike else best if hits[best] else None
     expected = f"a figure of the summary: {list_of(figures, near or figure)}"
     raise _bad_condition(figure, expected, near)
 

@@ -9,14 +9,17 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from gctrace_analyzer.analysis.checks import Check, Condition, Facts, condition
-from gctrace_analyzer.analysis.fleet.answers import Answers, after_all, answers, worst_first
-from gctrace_analyzer.analysis.fleet.service_names import with_names
-from gctrace_analyzer.analysis.fleet.states import with_state
+from gctrace_analyzer.analysis.checks import Check, Condition, Facts, condition, known_of
+from gctrace_analyzer.analysis.fleet.answers import (
+    Answers,
+    after_all,
+    answers,
+    read_alone,
+    worst_first,
+)
 from gctrace_analyzer.analysis.rules.finding import Finding
 from gctrace_analyzer.analysis.rules.registry import RULES
 from gctrace_analyzer.analysis.summary import FIGURES
-from gctrace_analyzer.analysis.thresholds import DEFAULT
 from gctrace_analyzer.present import text
 from gctrace_analyzer.present.fleet_tables import name_of
 from gctrace_analyzer.present.format import count
@@ -49,24 +52,26 @@ class FleetAnswers(Answers):
 
 def check_fleet(rows: pl.DataFrame, *conditions: str) -> list[Check]:
     """Checks conditions as `Run.check` does; one is true if it is true for any process."""
-    known = with_state(with_names(rows.filter(pl.col("process").is_not_null())), DEFAULT)
-    processes = worst_first(known).to_dicts()
+    is_checked = pl.col("process").is_not_null() | (pl.col("oom_kills") > 0)
+    processes = worst_first(read_alone(rows).filter(is_checked)).to_dicts()
     return [_checked(condition(text, FIGURES), text, processes) for text in conditions]
 
 
 def _checked(wanted: Condition, text: str, rows: Sequence[Row]) -> Check:
-    parts = tuple(
-        replace(wanted.check(Facts(row, partial(_findings, row))), of=name_of(row))
-        for row in rows
+    parts = known_of(
+        [
+            replace(wanted.check(Facts(row, partial(_findings, row))), of=name_of(row))
+            for row in rows
+        ]
     )
     true = [f"{check.of}: {check.reason}" for check in parts if check.held]
     if true:
         of = f"{len(true):,} of {count(len(parts), 'process', 'processes')}"
         first = f"{of}, {'such as ' if len(true) > 1 else ''}{true[0]}"
-        return Check(text, held=True, reason=first, parts=parts)
+        return Check(text, held=True, reason=first, parts=tuple(parts))
     held = False if any(check.held is False for check in parts) else None
     reason = "unknown for all processes" if held is None else "true of none"
-    return Check(text, held, reason, parts=parts)
+    return Check(text, held, reason, parts=tuple(parts))
 
 
 def _findings(row: Row) -> list[Finding]:

@@ -131,7 +131,7 @@ def _plain(value: Any) -> Any:
 def of_comparison(pairs: Sequence[Pair]) -> dict[str, object]:
     """Returns a comparison as plain values."""
     from gctrace_analyzer.advise.sides import all_differences, sides_of
-    from gctrace_analyzer.present.sections.comparison import verdict
+    from gctrace_analyzer.present.sections.comparison import statement
 
     last = pairs[-1]
     measurement = last.measurement
@@ -151,7 +151,7 @@ def of_comparison(pairs: Sequence[Pair]) -> dict[str, object]:
     )
     return {
         "schema_version": SCHEMA_VERSION,
-        "verdict": verdict(pairs),
+        "verdict": statement(pairs).sentence,
         "sides": [_side(side) for side in sides_of(pairs)],
         "comparable": all(pair.comparable for pair in pairs),
         "load_is_given": last.load_is_given,

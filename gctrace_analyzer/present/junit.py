@@ -23,8 +23,8 @@ def dumps(checks: Sequence[Check]) -> bytes:
         "testsuite",
         name="gctrace-analyze",
         tests=str(len(cases)),
-        failures=str(sum(check.held is True for check in checks)),
-        errors=str(sum(check.held is None for check in checks)),
+        failures=str(sum(check.held is True for check in cases)),
+        errors=str(sum(check.held is None for check in cases)),
     )
     for check in cases:
         case = ElementTree.SubElement(

@@ -15,6 +15,7 @@ from xml.etree import ElementTree
 import pytest
 
 import gctrace_analyzer as gca
+from gctrace_analyzer.analysis.summary import FIGURES
 from gctrace_analyzer.cli import main
 from tests.conftest import CORPUS, ROOT
 
@@ -81,6 +82,12 @@ def test_an_unknown_figure_is_reported_with_the_known_ones(
 ) -> None:
     assert main([STEADY, "--fail-on", "limit-thrash"]) == 2
     assert "Did you mean finding:limit-thrash?" in capsys.readouterr().err
+    assert main([STEADY, "--fail-on", "gcpu>10%"]) == 2
+    message = " ".join(capsys.readouterr().err.split())
+    assert (
+        "Did you mean gc_cpu_share? Expected a figure of the summary: gc_cpu_share" in message
+    )
+    assert all(name in message for name in FIGURES)
     assert main([STEADY, "--fail-on", "gc_cpu>10%"]) == 2
     assert "gc_cpu_share" in capsys.readouterr().err
     assert main(["compare", STEADY, DOUBLED, "--fail-on", "heap_peak>+10%"]) == 2

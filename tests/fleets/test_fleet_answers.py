@@ -154,6 +154,22 @@ def test_a_condition_has_a_test_case_for_each_process_the_worst_first() -> None:
     assert [len(case) for case in cases] == [1, 1, 0, 1, 1, 1]
 
 
+def test_a_kill_without_cycles_fails_a_condition_unless_it_was_read_with_a_log() -> None:
+    why = {"severity": "bad", "findings": ["GC039"], "headline": "Memory ran out."}
+    kill = row("describe.txt", service="cache", oom_kills=1, **why)
+    conditions = ("finding:bad", "finding:GC039", "gc_cpu_share>50%")
+    severe, named, share = check_fleet(fleet_of(replica(0), kill), *conditions)
+    reason = "1 of 2 processes, cache: GC039 out-of-memory (bad): Memory ran out."
+    assert severe.reason == named.reason == reason
+    assert share.held is False
+    suite = ElementTree.fromstring(junit.dumps([severe, named, share]))[0]
+    assert (suite.get("failures"), suite.get("errors")) == ("2", "0")
+    assert len(list(suite.iter("failure"))) == 2
+    assert not list(suite.iter("error"))
+    joined = check_fleet(fleet_of(replica(0, parts=["describe.txt"]), kill), *conditions)
+    assert [check.held for check in joined] == [False] * 3
+
+
 def test_savings_of_services_are_added_with_their_intervals() -> None:
     saved = {"saved_cores": 1.0, "saved_cores_low": 0.7, "saved_cores_high": 1.4}
     heap = {"saved_heap_mib": -10.0, "saved_heap_mib_low": -20.0, "saved_heap_mib_high": 0.0}

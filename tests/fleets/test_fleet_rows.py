@@ -200,3 +200,20 @@ total-vm:1262144kB, anon-rss:258144kB, file-rss:1024kB, shmem-rss:0kB, UID:0
     assert summary.totals.killed == 1
     assert summary.kills["container_limit_mib"].to_list() == [256.0]
     assert "is written in Go" not in str(summary)
+
+
+@pytest.mark.usefixtures("read_here")
+@pytest.mark.parametrize(("program", "is_joined"), [("cache", True), ("postgres", False)])
+def test_a_kill_beside_one_log_is_that_of_its_program_if_their_report_says_so(
+    tmp_path: Path, program: str, is_joined: bool
+) -> None:
+    for name in ("a", "b"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "app.log").write_text(sample("leak-go1.26"))
+    (tmp_path / "a" / "kill.txt").write_text(
+        "[ 1234.5] Memory cgroup out of memory: Killed process 77 "
+        f"({program}) total-vm:1000000kB, anon-rss:500000kB, file-rss:0kB, shmem-rss:0kB, UID:0\n"
+    )
+    summary = gca.fleet_answers(gca.fleet(tmp_path))
+    assert summary.kills["name"].to_list() == ["a" if is_joined else program]
+    assert sorted(summary.processes["name"]) == ["a", "b"]

@@ -17,7 +17,7 @@ import gctrace_analyzer as gca
 from gctrace_analyzer.analysis.cycles import with_held
 from gctrace_analyzer.ingest.sniff import of_toolchain
 from gctrace_analyzer.present import markdown
-from gctrace_analyzer.present.document import Table
+from gctrace_analyzer.present.document import Statement, Table
 from gctrace_analyzer.present.format import as_wide_as, assists, live_heap
 from gctrace_analyzer.present.html import cycle_table, interval_chart, ranges, report_page
 from gctrace_analyzer.present.html.captions import statements
@@ -845,6 +845,28 @@ def test_a_comparison_says_which_side_was_thrashing() -> None:
     said = " ".join(str(gca.compare({"a": healthy, "b": thrashing})).split())
     assert "b: GOMEMLIMIT is too low for the live heap" in said
     assert "a: GOMEMLIMIT" not in said
+
+
+@pytest.mark.parametrize("more", [0, 1])
+def test_a_comparison_begins_with_a_bad_finding_that_only_the_side_after_has(more: int) -> None:
+    healthy, thrashing = read_text(log_of(60)), gca.read(SAMPLES / "thrash-go1.19.log")
+    sides = {"a": healthy, "b": thrashing} | ({"c": healthy} if more else {})
+    found = gca.compare(sides)
+    statement = next(
+        one for one in comparison.document(found.pairs) if isinstance(one, Statement)
+    )
+    assert statement.level == "bad"
+    assert statement.sentence.startswith("b: GOMEMLIMIT is too low for the live heap")
+    assert str(found).count("GOMEMLIMIT is too low") == 1
+    page = found.to_html()
+    assert '<section class="verdict bad"' in page
+    assert '<h2 class="word">b: GOMEMLIMIT is too low' in page
+    solved = gca.compare({"b": thrashing, "a": healthy})
+    statement = next(
+        one for one in comparison.document(solved.pairs) if isinstance(one, Statement)
+    )
+    assert statement.level == "none"
+    assert "b: GOMEMLIMIT is too low" in statement.sentence
 
 
 def test_several_dumps_do_not_ask_for_a_second_one() -> None:

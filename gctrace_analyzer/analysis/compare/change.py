@@ -30,6 +30,7 @@ IDLE = (
     "GC CPU did not change significantly, and idle marking takes CPU time that nobody else uses"
 )
 BY_LOAD = "the different allocation rate explains it"
+BY_TIME = "the other length of the runs explains it; what counts is the total per run"
 PER_SECOND = (
     "a faster benchmark does more of it per second; what counts is the figure per operation"
 )

@@ -19,6 +19,7 @@ import polars as pl
 from gctrace_analyzer.analysis.compare.chance import spreads
 from gctrace_analyzer.analysis.compare.change import (
     BY_LOAD,
+    BY_TIME,
     CONTENDED,
     FEW_CYCLES,
     FEW_ROUNDS,
@@ -223,9 +224,16 @@ def compare(
                 most = 1.0 if name.endswith("share") else math.inf
                 changes[name] = replace(changes[name], by_load=min(was * times, most) - was)
     is_contended = any(late_of(runs).are_common for runs in (before, after))
+    # Runs that do the same work in less time have more of everything per second.
+    lengths = [fmean(run.seconds for run in runs) for runs in (before, after)]
+    by_time = lengths[0] / lengths[1] if has_totals and all(lengths) else 1.0
     judged = {
         name: _judged(
-            NAMED[name], change, load_is_given=load_is_given, is_contended=is_contended
+            NAMED[name],
+            change,
+            load_is_given=load_is_given,
+            is_contended=is_contended,
+            by_time=by_time if name in PROPORTIONAL else 1.0,
         )
         for name, change in changes.items()
     }
@@ -275,9 +283,12 @@ def late_of(runs: Sequence[Measured]) -> LatePauses:
 
 
 def _judged(
-    metric: Metric, change: Change, *, load_is_given: bool, is_contended: bool
+    metric: Metric, change: Change, *, load_is_given: bool, is_contended: bool, by_time: float
 ) -> Change:
-    """Returns a change with its verdict, or with the reason for having none."""
+    """Returns a change with its verdict, or with the reason for having none.
+
+    `by_time` is the factor by which the lengths of the runs alone change the figure.
+    """
     is_result = metric.better == "by load" and not load_is_given
     if is_contended and (metric.is_time or is_result):
         return replace(change, delta_low=None, delta_high=None, no_verdict_because=CONTENDED)
@@ -291,10 +302,11 @@ def _judged(
     if metric.better == "neither":
         return replace(change, no_verdict_because=NO_COST)
     # The change caused by the load alone, as a factor, is not a change of the program.
-    alone = (was + (change.by_load or 0.0) + metric.floor) / (was + metric.floor)
+    alone = (was * by_time + (change.by_load or 0.0) + metric.floor) / (was + metric.floor)
     left = [(was + metric.floor + end) / alone - (was + metric.floor) for end in (low, high)]
     if (high < 0) != (left[1] < 0) or (low > 0) != (left[0] > 0):
-        return replace(change, no_verdict_because=BY_LOAD)
+        reason = BY_LOAD if by_time == 1.0 else BY_TIME
+        return replace(change, no_verdict_because=reason)
     return replace(change, verdict="better" if (high < 0) != is_result else "worse")
 
 
@@ -365,7 +377,9 @@ def _of_rounds(metric: Metric, change: Change, floored: float, paired: Paired) -
         return replace(change, no_verdict_because=FEW_ROUNDS)
     if max(abs(known.low), abs(known.high)) >= _BOUNDLESS:
         return replace(change, no_verdict_because=UNBOUNDED)
-    return _with_ends(change, floored, known.low, known.high)
+    before, after = zip(*paired.runs, strict=True)
+    low, high = known.low - _unseen(metric, before), known.high + _unseen(metric, after)
+    return _with_ends(change, floored, low, high)
 
 
 def _estimates(

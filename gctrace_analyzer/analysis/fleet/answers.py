@@ -139,12 +139,9 @@ class Answers(Plain):
 
 def answers(rows: pl.DataFrame) -> Answers:
     """Returns the answers for the rows of `schema.FLEET`."""
-    known = with_state(with_names(rows.filter(pl.col("error_kind").is_null())), DEFAULT)
-    known = known.with_columns(to_do=to_do())
+    known = read_alone(rows).with_columns(to_do=to_do())
     processes = known.filter(pl.col("process").is_not_null())
-    read_with = known["parts"].explode().drop_nulls().to_list()
-    is_counted = ~pl.col("file").is_in(read_with)
-    last, killed = _latest(processes), known.filter(is_counted & (pl.col("oom_kills") > 0))
+    last, killed = _latest(processes), known.filter(pl.col("oom_kills") > 0)
     ranked = services(processes, last)
     thrash, kills = _thrash(last), _kills(killed)
     looked_at = pl.concat([last, killed]).unique(("file", "process"))
@@ -163,6 +160,13 @@ def answers(rows: pl.DataFrame) -> Answers:
         sites=_sites(known, ranked),
         errors=_errors(rows),
     )
+
+
+def read_alone(rows: pl.DataFrame) -> pl.DataFrame:
+    """Returns the rows with names and states, without files unread or read with another."""
+    known = with_state(with_names(rows.filter(pl.col("error_kind").is_null())), DEFAULT)
+    read_with = known["parts"].explode().drop_nulls().to_list()
+    return known.filter(~pl.col("file").is_in(read_with))
 
 
 def since(now: Answers, earlier: Answers, name: str) -> Answers:

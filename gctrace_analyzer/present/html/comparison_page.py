@@ -35,12 +35,15 @@ def dumps(pairs: Sequence[Pair], theme: Theme = "auto") -> str:
     is_better = any(costs["better"] for costs in several)
     is_worse = len(pairs) == 1 and any(costs["worse"] for costs in several) and not is_better
     is_fair = all(pair.comparable for pair in pairs)
+    new = rows.problems(pairs)
+    level = "warn" if is_worse or not is_fair else "ok" if is_better else "none"
     return _page(
         sides,
         theme,
         **_shown(pairs),
+        problems=new,
         heading=rows.verdict(pairs),
-        level="warn" if is_worse or not is_fair else "ok" if is_better else "none",
+        level="bad" if new else level,
         plots=interval_chart.of_pairs(pairs),
         more=list(rows.further_tables(pairs[0])) if len(pairs) == 1 else [],
         notes_on_input=list(rows.further_notes(pairs)),

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from gctrace_analyzer.analysis.compare.change import OTHER_MACHINE, Change
 from gctrace_analyzer.analysis.compare.metrics import DECIDING, PER_OP
 from gctrace_analyzer.analysis.compare.sequential import SAME_SHARE
+from gctrace_analyzer.analysis.thresholds import DEFAULT
 from gctrace_analyzer.present.document import Block, Folded, Paragraphs, Table
 from gctrace_analyzer.present.format import NONE, count, printable, shortened
 from gctrace_analyzer.present.sections.changes import (
@@ -49,7 +50,8 @@ def verdict(pair: Pair) -> str:
             key=lambda name: (costs[name].metric == _GC_CPU, -abs(costs[name].relative or 9.0)),
         )
         named = ", ".join(
-            f"{printable(name)} {_changed(costs[name])}" for name in several[:_NAMED]
+            f"{printable(name)} {_changed(costs[name])}{_time(pair.benchmarks[name])}"
+            for name in several[:_NAMED]
         )
         rest = f" and {len(several) - _NAMED} more" if len(several) > _NAMED else ""
         if costs:
@@ -58,6 +60,10 @@ def verdict(pair: Pair) -> str:
             parts.append(f"{len(costs)} of {of} {verb} {more}: {named}{rest}")
     if parts:
         return f"{'; '.join(parts)}."
+    both = ((printable(name), _time(own)) for name, own in pair.benchmarks.items())
+    if timed := [f"{name}{time}" for name, time in both if time]:
+        rest = f" and {len(timed) - _NAMED} more" if len(timed) > _NAMED else ""
+        return f"Only the time differs in {len(timed)} of {total}: {', '.join(timed[:_NAMED])}{rest}."
     if not any(
         own[metric].is_tested for own in pair.benchmarks.values() for metric in DECIDING
     ):
@@ -81,6 +87,12 @@ def costs(pair: Pair) -> dict[str, list[str]]:
 def _cost(changes: Mapping[str, Change], word: str) -> Change | None:
     """Returns the first deciding change with this verdict; None without any."""
     return next((changes[name] for name in DECIDING if changes[name].verdict == word), None)
+
+
+def _time(changes: Mapping[str, Change]) -> str:
+    """Returns how the time of an operation changed; nothing if that is not significant."""
+    time = changes["ns_per_op"]
+    return f" ({_changed(time)})" if time.verdict in ("better", "worse") else ""
 
 
 def _changed(change: Change) -> str:
@@ -114,6 +126,11 @@ def blocks(pair: Pair) -> Iterator[Block]:
     if not (pair.before.cycles and pair.after.cycles):
         notes.append(
             "No GC CPU/op: run the benchmarks of both sides with GODEBUG=gctrace=1 to compare it."
+        )
+    elif not _shows_gc_cpu(pair):
+        notes.append(
+            f"No GC CPU/op: it needs {DEFAULT.min_cycles} cycles of a benchmark on each side, "
+            "without those that go test forces."
         )
     if shown:
         notes.append(method(pair))

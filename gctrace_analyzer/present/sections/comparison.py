@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import TYPE_CHECKING
 
 from gctrace_analyzer.advise.sides import all_differences, sides_of
@@ -64,7 +65,7 @@ def _two_sides(pair: Pair) -> Iterator[Block]:
     sides = zip(names, (pair.before, pair.after), strict=True)
     yield _labelled(Sentence(name, source(side), "bold") for name, side in sides)
     yield Gap()
-    yield Statement("none", "", verdict([pair]))
+    yield statement([pair])
     yield Gap()
     yield _labelled(circumstances(pair))
     yield from _figures(pair)
@@ -109,7 +110,7 @@ def _opening(title: str, pairs: Sequence[Pair]) -> Iterator[Block]:
         sides = [": ".join(both) for both in zip(brief, sides, strict=True)]
     yield Paragraphs(sides, "bold", hanging=2)
     yield Gap()
-    yield Statement("none", "", verdict(pairs))
+    yield statement(pairs)
 
 
 def _measured(pairs: Sequence[Pair], measurement: Measurement) -> Iterator[Block]:
@@ -211,7 +212,7 @@ def notes(pairs: Sequence[Pair]) -> Iterator[str]:
     # Each benchmark is compared by its own runs, whatever the number of logs and processes.
     of_benchmarks = all(pair.benchmarks for pair in pairs)
     if len(pairs) > 1 or of_benchmarks:
-        yield from _thrashing(sides)
+        yield from _thrashing(pairs)
     for side in sides:
         few = [part for part in side.measured if not part.long_enough and not of_benchmarks]
         if few:
@@ -235,12 +236,14 @@ def notes(pairs: Sequence[Pair]) -> Iterator[str]:
         )
 
 
-def _thrashing(sides: Iterable[Side]) -> Iterator[str]:
-    """Yields which sides have too low a memory limit, so that it causes their figures."""
-    for side in sides:
+def _thrashing(pairs: Sequence[Pair]) -> Iterator[str]:
+    """Yields which other sides have too low a memory limit, so that it causes their figures."""
+    first = problems(pairs)
+    for side in sides_of(pairs):
         for finding in side.findings():
-            if finding.id == _THRASH:
-                yield f"{printable(side.label)}: {finding.headline}"
+            text = f"{printable(side.label)}: {printable(finding.headline)}"
+            if finding.id == _THRASH and text not in first:
+                yield text
 
 
 def further_notes(pairs: Sequence[Pair]) -> Iterator[str]:
@@ -288,8 +291,28 @@ COSTS = {
 allocation rate decides only for a program that does as much work as it can."""
 
 
+def statement(pairs: Sequence[Pair]) -> Statement:
+    """Returns the verdict, with new problems before the changes."""
+    new = problems(pairs)
+    return Statement("bad" if new else "none", "", " ".join([*new, verdict(pairs)]))
+
+
+def problems(pairs: Sequence[Pair]) -> list[str]:
+    """Returns the worst finding of each side in most of its runs, if it is bad and new."""
+    known = {finding.id for finding in pairs[0].before.findings() if finding.severity == "bad"}
+    found = []
+    for pair in pairs:
+        bad = [one for one in pair.after.findings() if one.severity == "bad"]
+        runs = Counter(one.id for one in bad)
+        most = len(pair.after.analyses) / 2
+        own = (one for one in bad if one.id not in known and runs[one.id] > most)
+        if not pair.benchmarks and (worst := next(own, None)):
+            found.append(f"{printable(pair.after.label)}: {printable(worst.headline)}")
+    return found
+
+
 def verdict(pairs: Sequence[Pair]) -> str:
-    """Returns a comparison in one sentence."""
+    """Returns the changes of a comparison in one sentence."""
     of_benchmarks = all(pair.benchmarks for pair in pairs)
     if len(pairs) == 1 and of_benchmarks:
         return benchmarks.verdict(pairs[0])
@@ -299,7 +322,7 @@ def verdict(pairs: Sequence[Pair]) -> str:
         return measured.verdict(pairs, measurement)
     if len(pairs) > 1:
         return _best(pairs)
-    return " ".join([_verdict(pairs[0]), *_thrashing(sides_of(pairs))])
+    return " ".join([_verdict(pairs[0]), *_thrashing(pairs)])
 
 
 def _verdict(pair: Pair) -> str:
@@ -323,10 +346,10 @@ def _verdict(pair: Pair) -> str:
         load = _load(pair)
         same_ = " or ".join(filter(None, (", ".join(parts["~"][:-1]), *parts["~"][-1:])))
         changes = changes or f"No significant change{same_ and f' of {same_}'}"
-    work = next((f"{one.sentence} " for one in pair.differences if one.what == "work"), "")
+    work = next((f" {one.sentence}" for one in pair.differences if one.what == "work"), "")
     if doubts := " and ".join(words for what, words in _DOUBTS.items() if what in kinds):
         load += f", {'but' if load == 'same load' else 'and'} {doubts}"
-    return f"{work}{changes}; {load}."
+    return f"{changes}; {load}.{work}"
 
 
 def costs(pair: Pair) -> dict[str, list[str]]:

@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 import gctrace_analyzer as gca
 from gctrace_analyzer.analysis.compare.change import (
     BY_LOAD,
+    BY_TIME,
     CONTENDED,
     IS_LOAD,
     ONE_RUN,
@@ -319,6 +320,20 @@ def test_totals_are_compared_if_each_run_does_the_same_work(
     assert ("49 % less allocated per run and 50 % fewer cycles per run" in text) is same
     assert ("each run of a side does the same work" in text) is same
     assert not same or comparison["alloc_mib_per_s"].verdict not in ("better", "worse")
+
+
+def test_half_the_cycles_in_a_quarter_of_the_time_are_not_a_higher_frequency() -> None:
+    before, after = (
+        [read_text(_log(cycles, times * step)) for step in (0.010, 0.014, 0.012)]
+        for cycles, times in ((60, 1.0), (30, 0.2))
+    )
+    comparison = gca.compare(before, after)
+    frequency = comparison["gc_per_s"]
+    assert frequency.is_significant
+    assert (frequency.relative or 0) > 1
+    assert (frequency.verdict, frequency.no_verdict_because) == (None, BY_TIME)
+    assert comparison["cycles_per_run"].verdict == "better"
+    assert comparison.check("gc_per_s>+10%")[0].held is None
 
 
 @pytest.mark.parametrize(("cycles", "shown"), [(55, False), (70, True)])
