@@ -851,14 +851,14 @@ def test_a_comparison_says_which_side_was_thrashing() -> None:
 def test_a_comparison_begins_with_a_bad_finding_that_only_the_side_after_has(more: int) -> None:
     healthy, thrashing = read_text(log_of(60)), gca.read(SAMPLES / "thrash-go1.19.log")
     sides = {"a": healthy, "b": thrashing} | ({"c": healthy} if more else {})
-    found = gca.compare(sides)
+    made = gca.compare(sides)
     statement = next(
-        one for one in comparison.document(found.pairs) if isinstance(one, Statement)
+        one for one in comparison.document(made.pairs) if isinstance(one, Statement)
     )
     assert statement.level == "bad"
     assert statement.sentence.startswith("b: GOMEMLIMIT is too low for the live heap")
-    assert str(found).count("GOMEMLIMIT is too low") == 1
-    page = found.to_html()
+    assert str(made).count("GOMEMLIMIT is too low") == 1
+    page = made.to_html()
     assert '<section class="verdict bad"' in page
     assert '<h2 class="word">b: GOMEMLIMIT is too low' in page
     solved = gca.compare({"b": thrashing, "a": healthy})

@@ -40,6 +40,8 @@ def verdict(pair: Pair) -> str:
     """Returns in one sentence which benchmarks are worse, and which are better."""
     total = count(len(pair.benchmarks), "benchmark")
     parts: list[str] = []
+    is_slower = any(True for _ in other_machine(pair))
+    times = {name: "" if is_slower else _time(own) for name, own in pair.benchmarks.items()}
     for word, more in (("worse", "more"), ("better", "less")):
         costs = {
             name: cost for name, own in pair.benchmarks.items() if (cost := _cost(own, word))
@@ -50,7 +52,7 @@ def verdict(pair: Pair) -> str:
             key=lambda name: (costs[name].metric == _GC_CPU, -abs(costs[name].relative or 9.0)),
         )
         named = ", ".join(
-            f"{printable(name)} {_changed(costs[name])}{_time(pair.benchmarks[name])}"
+            f"{printable(name)} {_changed(costs[name])}{times[name]}"
             for name in several[:_NAMED]
         )
         rest = f" and {len(several) - _NAMED} more" if len(several) > _NAMED else ""
@@ -60,10 +62,11 @@ def verdict(pair: Pair) -> str:
             parts.append(f"{len(costs)} of {of} {verb} {more}: {named}{rest}")
     if parts:
         return f"{'; '.join(parts)}."
-    both = ((printable(name), _time(own)) for name, own in pair.benchmarks.items())
+    both = ((printable(name), times[name]) for name in pair.benchmarks)
     if timed := [f"{name}{time}" for name, time in both if time]:
+        of, named = f"{len(timed)} of {total}", ", ".join(timed[:_NAMED])
         rest = f" and {len(timed) - _NAMED} more" if len(timed) > _NAMED else ""
-        return f"Only the time differs in {len(timed)} of {total}: {', '.join(timed[:_NAMED])}{rest}."
+        return f"Only the time differs in {of}: {named}{rest}."
     if not any(
         own[metric].is_tested for own in pair.benchmarks.values() for metric in DECIDING
     ):

@@ -298,17 +298,21 @@ def statement(pairs: Sequence[Pair]) -> Statement:
 
 
 def problems(pairs: Sequence[Pair]) -> list[str]:
-    """Returns the worst finding of each side in most of its runs, if it is bad and new."""
+    """Returns the worst finding of each side, if it is bad, in most of its runs, and new.
+
+    Equal runs may differ in a finding by chance: one figure is worse by more than that.
+    """
     known = {finding.id for finding in pairs[0].before.findings() if finding.severity == "bad"}
-    found = []
+    sentences = []
     for pair in pairs:
         bad = [one for one in pair.after.findings() if one.severity == "bad"]
         runs = Counter(one.id for one in bad)
         most = len(pair.after.analyses) / 2
         own = (one for one in bad if one.id not in known and runs[one.id] > most)
-        if not pair.benchmarks and (worst := next(own, None)):
-            found.append(f"{printable(pair.after.label)}: {printable(worst.headline)}")
-    return found
+        is_worse = any(change.verdict == "worse" for change in pair.changes.values())
+        if is_worse and not pair.benchmarks and (worst := next(own, None)):
+            sentences.append(f"{printable(pair.after.label)}: {printable(worst.headline)}")
+    return sentences
 
 
 def verdict(pairs: Sequence[Pair]) -> str:
