@@ -224,7 +224,7 @@ def compare(
                 most = 1.0 if name.endswith("share") else math.inf
                 changes[name] = replace(changes[name], by_load=min(was * times, most) - was)
     is_contended = any(late_of(runs).are_common for runs in (before, after))
-    # Runs that do the same work in less time have more of everything per second.
+    # Runs that do the same work in less time have more of everything per second, by this factor.
     lengths = [fmean(run.seconds for run in runs) for runs in (before, after)]
     by_time = lengths[0] / lengths[1] if has_totals and all(lengths) else 1.0
     judged = {
@@ -285,10 +285,7 @@ def late_of(runs: Sequence[Measured]) -> LatePauses:
 def _judged(
     metric: Metric, change: Change, *, load_is_given: bool, is_contended: bool, by_time: float
 ) -> Change:
-    """Returns a change with its verdict, or with the reason for having none.
-
-    `by_time` is the factor by which the lengths of the runs alone change the figure.
-    """
+    """Returns a change with its verdict, or with the reason for having none."""
     is_result = metric.better == "by load" and not load_is_given
     if is_contended and (metric.is_time or is_result):
         return replace(change, delta_low=None, delta_high=None, no_verdict_because=CONTENDED)
@@ -305,8 +302,7 @@ def _judged(
     alone = (was * by_time + (change.by_load or 0.0) + metric.floor) / (was + metric.floor)
     left = [(was + metric.floor + end) / alone - (was + metric.floor) for end in (low, high)]
     if (high < 0) != (left[1] < 0) or (low > 0) != (left[0] > 0):
-        reason = BY_LOAD if by_time == 1.0 else BY_TIME
-        return replace(change, no_verdict_because=reason)
+        return replace(change, no_verdict_because=BY_LOAD if by_time == 1.0 else BY_TIME)
     return replace(change, verdict="better" if (high < 0) != is_result else "worse")
 
 
