@@ -175,7 +175,7 @@ def test_near_spellings_of_a_field_are_read(near: str, name: str) -> None:
         (
             "Lookups = 205076351\nNumGC = 337\nHeapAlloc = 875885272\n"
             "PauseNs = [52186213 48743710 56446412]\n",
-            "build it with a current Go first",
+            "each of the 3 cycles in the input stopped it for",
         ),
     ],
 )
