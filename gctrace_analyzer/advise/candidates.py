@@ -15,6 +15,7 @@ from gctrace_analyzer.advise.prediction.model import Setting
 from gctrace_analyzer.analysis.settings.search import DEFAULT_GOGC
 from gctrace_analyzer.analysis.thresholds import DEFAULT, roomy_limit
 from gctrace_analyzer.frozen import frozen
+from gctrace_analyzer.units import size_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -132,12 +133,13 @@ def why_no_limit(predictor: Predictor) -> str | None:
 
 
 def without_ballast(predictor: Predictor, setting: Setting) -> str:
-    """Returns which setting has the same effect as a ballast."""
+    """Returns which setting has the heap goal of a ballast, and at which live heap."""
     if predictor.live_mib is None or setting.gogc is None or not setting.ballast:
         return ""
     live = predictor.live_mib - predictor.now.ballast
     gogc = pacer.gogc_like_ballast(setting.gogc, live, setting.ballast)
-    return f"GOGC={_two_digits(gogc):.0f} has the same effect without a ballast"
+    same = f"GOGC={_two_digits(gogc):.0f} without a ballast has the same heap goal"
+    return f"{same} while the live heap is {size_text(live)}"
 
 
 def _two_digits(value: float) -> float:

@@ -32,7 +32,7 @@ from gctrace_analyzer.advise.refusal import (
 from gctrace_analyzer.analysis.pauses import count_idle_threads
 from gctrace_analyzer.analysis.settings.naming import gogc_name, limit_text
 from gctrace_analyzer.analysis.settings.releases import go_version
-from gctrace_analyzer.analysis.settings.search import COMMON, DEFAULT_GOGC, cost_of
+from gctrace_analyzer.analysis.settings.search import DEFAULT_GOGC
 from gctrace_analyzer.analysis.settings.setters import Eased, limit_eased, limit_sets_most_goals
 from gctrace_analyzer.analysis.thresholds import DEFAULT, roomy_limit
 from gctrace_analyzer.analysis.timeline.levels import Moved, moved
@@ -226,12 +226,10 @@ def _move_warning(move: Moved | None) -> Iterator[str]:
 
 def _setting_warning(regime: Regime, settings: Settings) -> Iterator[str]:
     """Yields a warning if the heap goals do not show which setting predictions start from."""
-    gogc = regime.gogc_pct
-    if regime.set_by == "either" and settings.gogc is None and gogc is not None:
-        unusual = ", an unusual value," if cost_of(gogc) > COMMON else ""
+    if regime.set_by == "either" and settings.gogc is None and regime.gogc_pct is not None:
         yield (
-            f"the heap goals look like {gogc_name(regime)}{unusual} or like "
-            f"{limit_text(regime)}: specify which it is"
+            f"the heap goals look like {gogc_name(regime)} or like {limit_text(regime)}: "
+            "specify which it is"
         )
 
 

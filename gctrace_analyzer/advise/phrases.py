@@ -102,15 +102,15 @@ _MORE, _LEAST_PCT = 1.5, 5
 at least this many per cent. Then the log is a calm part of the run."""
 
 
-def worst_costs(analysis: Analysis) -> Iterator[str]:
-    """Yields what GC costs: for several processes, in the one with most GC CPU, and its name."""
+def worst_costs(analysis: Analysis, of: int | None = None) -> Iterator[str]:
+    """Yields what GC costs: in a process, or in the one with most GC CPU, and its name."""
     ran = analysis.own_processes["process"]
     own, coarse = {number: analysis.summary_of(number) for number in ran}, analysis.too_coarse
-    if len(analysis.tables["processes"]) < 2:
-        printed = not_null(analysis.cycles["gc_cpu_since_start_pct"])
-        last = next(iter(printed.tail(1)), None)
+    if of is not None or len(analysis.tables["processes"]) < 2:
+        cycles = analysis.cycles if of is None else analysis.cycles.filter(process=of)
+        last = next(iter(not_null(cycles["gc_cpu_since_start_pct"]).tail(1)), None)
         late_ms = longest_pause_after_start_up(analysis)
-        yield from costs(analysis.summary, coarse, last, late_ms)
+        yield from costs(own.get(of, analysis.summary), coarse, last, late_ms)
         return
     # The share of a single cycle refers to that cycle's own time.
     shares = {process: s.gc_cpu_share or 0.0 for process, s in own.items() if s.cycles != 1}
@@ -201,11 +201,9 @@ def costs(
         yield f"99 % of pauses take at most {p99}, the longest {longest}"
 
 
-def first_words(analysis: Analysis, *, short: bool, idle: bool) -> str:
+def first_words(analysis: Analysis, *, short: bool) -> str:
     """Returns the first words on a log without a problem."""
     s, t = analysis.summary, analysis.thresholds
-    if idle:
-        return "The program is idle, and GC runs only every two minutes"
     shown = _no_problem_with(analysis)
     lines = f"{s.cycles:,} of {s.cycles + s.missing_cycles:,} cycles"
     is_clear = shown and not _may_be_costly(analysis)

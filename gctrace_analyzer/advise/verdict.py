@@ -208,7 +208,8 @@ def _growth(root: Finding, findings: tuple[Finding, ...], advice: Advice) -> tup
 def _beside_pauses(root: Finding, analysis: Analysis, advice: Advice) -> Iterator[str]:
     """Yields what else is known when long pauses lead: the cost of GC, and a growing heap."""
     if root.id in LONG_PAUSES:
-        yield from (f" {cost}." for cost in [*worst_costs(analysis)][:1] if cost[:2] == "GC")
+        own = [*worst_costs(analysis, root.process)][:1]
+        yield from (f" {cost}." for cost in own if cost[:2] == "GC")
         grows = (finding for finding in analysis.findings if finding.id == GROWS)
         yield from (f" {own.evidence}" for own in grows if own.process == root.process)
 
@@ -241,8 +242,8 @@ def _no_problem(analysis: Analysis, advice: Advice) -> Verdict:
     )
     growing = next((finding for finding in analysis.findings if finding.id == GROWS), None)
     grown = "" if growing is None else f"{_of_several(growing, analysis)}{growing.evidence}"
-    idle = _is_idle(analysis)
-    start = first_words(analysis, short=short, idle=idle)
+    idle = _idle(analysis)
+    start = idle.evidence[:-1] if idle is not None else first_words(analysis, short=short)
     figures = " and ".join(worst_costs(analysis))
     if not figures and growing is None:
         return Verdict("info", "The input does not show what GC costs.", _NEEDS_COSTS)
@@ -255,7 +256,8 @@ def _no_problem(analysis: Analysis, advice: Advice) -> Verdict:
     if growing is not None and advice.baseline.endless and not analysis.by_dumps:
         return Verdict("info", sentence, growing.advice)
     refused = advice.baseline.refused or ""
-    if better := _better_input(analysis, refused, short=short, idle=idle):
+    only_idle = idle is not None and not idle.figures["loaded"]
+    if better := _better_input(analysis, refused, short=short, idle=only_idle):
         cycles = analysis.cycles.clear() if is_range(analysis) else analysis.cycles
         own = cycles.filter(
             pl.col("process").is_in(analysis.own_processes["process"].implode())
@@ -327,10 +329,10 @@ def _is_clear(s: Summary, t: Thresholds) -> bool:
     return s.gc_cpu_share < t.gc_cpu_little * min(s.span_s / t.short_log_s, 1)
 
 
-def _is_idle(analysis: Analysis) -> bool:
-    """Returns whether the input is from one program that does nothing."""
-    idle = any(finding.id == _IDLE for finding in analysis.findings)
-    return idle and len(analysis.tables["processes"]) == 1
+def _idle(analysis: Analysis) -> Finding | None:
+    """Returns the finding that the only program of the input is idle."""
+    idle = (finding for finding in analysis.findings if finding.id == _IDLE)
+    return next(idle, None) if len(analysis.tables["processes"]) == 1 else None
 
 
 def too_large_for_container(advice: Advice) -> str:

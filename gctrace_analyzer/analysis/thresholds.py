@@ -313,7 +313,7 @@ class Thresholds:
     """Multiple of the usual time between cycles. The program then allocates next to nothing."""
 
     periodic_share: float = 0.8
-    """Share of intervals. The program is idle if nearly all cycles are periodic."""
+    """Share of the time. The program is idle if it waits for periodic cycles for longer."""
 
     ballast_min_mib: float = 64.0
     """MiB. A smaller constant live heap need not be a ballast."""

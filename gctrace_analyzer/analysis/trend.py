@@ -41,6 +41,9 @@ only rise, it is the value of the first or the last of them."""
 _HIGH = 0.9
 """Quantile of the live heap over time that defines its high level."""
 
+_DROPPED = (0.5, 0.1)
+"""Shares of the range of the live heap. From above the first to the second is no growth."""
+
 _FEWEST_RECENT = 4
 """Cycles. With fewer in the last third of the time, each half would have only one, or the same
 one."""
@@ -220,12 +223,28 @@ def live_growth(cycles: pl.DataFrame) -> LiveGrowth | None:
     # A burst of cycles is no growth, however high it is.
     high_mib = _evenly_spaced(timed)["heap_live_mib"].quantile(_HIGH) or 0.0
     grown = int((live >= DEFAULT.fallen_share * high_mib).arg_true()[-1]) + 1
+    if _was_dropped(timed[:grown]):
+        return None
     if grown == len(timed):
         return growth
     # The heap grew until then; the rest is a separate fact.
     before, after_mib = _growth_of(timed[:grown]), median(live[grown:])
     fell_at_s = timed["start_s"][grown]
     return before and replace(before, fell_at_s=fell_at_s, fell_to_mib=after_mib)
+
+
+def _was_dropped(timed: pl.DataFrame) -> bool:
+    """Returns whether a live heap as large fell back to its start in the second half of the time.
+
+    Some cycles mark in the middle of a batch, so the sizes in between show no growth.
+    """
+    live, times = timed["heap_live_mib"], timed["start_s"]
+    high, low = _DROPPED
+    kept = live - live.min()
+    share = kept / (kept.max() or 1)
+    at = (share <= low).arg_true()
+    is_late = 2 * times[at[-1]] >= times[0] + times[-1]
+    return bool(is_late and (share[at[0] : at[-1]] > high).any())
 
 
 def _growth_of(timed: pl.DataFrame) -> LiveGrowth | None:

@@ -183,7 +183,7 @@ def test_a_ballast_is_recommended_for_go_without_memory_limits() -> None:
     ballasts = rows.filter(pl.col("ballast_mib") > 0)
     assert 1 not in ballasts["rank"]  # listed, never advised
     assert ballasts.height == 1
-    assert "has the same effect without a ballast" in ballasts["why"][0]
+    assert "has the same heap goal while the live heap is" in ballasts["why"][0]
     assert "(VSZ), not RSS" in ballasts["risk"][0]
     assert not gca.read(BUSY).recommend().filter(pl.col("ballast_mib") > 0).height
 

@@ -346,6 +346,14 @@ def test_of_several_processes_the_verdict_is_of_the_worst_one() -> None:
     assert found.sentence.endswith("the longest pause took 0.02 ms in process 0.")
 
 
+def test_the_cost_beside_a_long_pause_is_of_the_same_process() -> None:
+    costly = log_of(40, every=0.5, mark=60, background=60)
+    slow = log_of(40, every=0.5).replace(": 0.02+", ": 9.02+").replace(", 0.04+", ", 18.04+")
+    found = of(costly + slow)
+    assert found.sentence.startswith("Process 1: The pause ")
+    assert "GC takes 0.2" in found.sentence
+
+
 def test_the_first_of_several_kills_is_the_earliest() -> None:
     container = (
         "  {name}:\n    Last State:     Terminated\n      Reason:       OOMKilled\n"

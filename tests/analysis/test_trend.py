@@ -139,6 +139,13 @@ def test_growth_ends_before_the_live_heap_falls(after: list[float]) -> None:
     assert not low.fall, "it came back"
 
 
+def test_a_live_heap_that_is_dropped_again_and_again_does_not_grow() -> None:
+    """In later batches fewer cycles mark an empty heap, so their median rises."""
+    batches = [3, 6, 10, 22, 1, 4, 13, 25, 2, 5, 8, 16, 30, 16, 35, 25]
+    assert found_growth([10.0 * each for each in batches]) is None
+    assert found_growth([10.0 * each for each in (*batches[:-2], 50, 60)]) is not None
+
+
 def test_growth_is_dated_by_the_cycles_that_have_its_values() -> None:
     found = found_growth([100.0 + n for n in range(81)])
     assert found is not None

@@ -13,6 +13,7 @@ from gctrace_analyzer.analysis.rules.finding import (
     cycles_text,
     example_lines,
     percent,
+    total,
 )
 from gctrace_analyzer.analysis.rules.registry import rule
 from gctrace_analyzer.ingest.rows import median, not_null, where
@@ -23,11 +24,11 @@ from gctrace_analyzer.ingest.rows import median, not_null, where
     "assist-pressure",
     meaning="Goroutines have to help with marking when they allocate, which slows them down.",
     condition="Mark assists are over {t.assist_warn:.0%} of GC CPU time (Go 1.17 and earlier: "
-    "{t.assist_warn_old:.0%}), and either they are at least {t.assist_min_cpu_share:.0%} of "
-    "all CPU time, or together with background workers they use at least {t.mark_pressure:.0%} "
-    "of the CPUs while marking (median of the cycles that mark for {t.mark_min_ms:g} ms "
-    "and longer). A warning from {t.assist_warn_cpu_share:.0%} of all CPU time on, in at least "
-    "{t.min_cycles} cycles over {t.min_span_s:g} s.",
+    "{t.assist_warn_old:.0%}), also after the start-up, and either they are at least "
+    "{t.assist_min_cpu_share:.0%} of all CPU time, or together with background workers they use "
+    "at least {t.mark_pressure:.0%} of the CPUs while marking (median of the cycles that mark for "
+    "{t.mark_min_ms:g} ms and longer). A warning from {t.assist_warn_cpu_share:.0%} of all CPU "
+    "time on, in at least {t.min_cycles} cycles over {t.min_span_s:g} s.",
     advice=f"Use a recommended setting, or {ALLOCATE_LESS}.",
     needs="assist times of cycles that mark for {t.mark_min_ms:g} ms and longer",
     contradicted_by="a throughput that does not fall while GC is marking (GC033)",
@@ -37,8 +38,10 @@ from gctrace_analyzer.ingest.rows import median, not_null, where
 def assist_pressure(facts: ProcessFacts) -> Iterator[Evidence]:
     """Checks the share of assists in GC CPU time, if they also matter for the program."""
     t, summary = facts.thresholds, facts.summary
-    share = summary.assist_share_of_gc_cpu
-    if share is None or share <= (t.assist_warn if facts.new_pacer else t.assist_warn_old):
+    most = t.assist_warn if facts.new_pacer else t.assist_warn_old
+    share, late = summary.assist_share_of_gc_cpu, facts.warmed_up
+    few = total(late["assist_cpu_ms"]) <= most * total(late["gc_cpu_ms"])
+    if share is None or share <= most or few:
         return
     of_all_cpu = summary.assist_share_of_cpu or 0.0
     pressure = median(facts.long_marks["pressure"])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import PurePath
@@ -98,9 +99,22 @@ class ProcessFacts:
         return self.without_start_up(self.cycles)
 
     def without_start_up(self, cycles: pl.DataFrame) -> pl.DataFrame:
-        """Returns the cycles after the start-up; all cycles if hardly any are left."""
+        """Returns the cycles after the start-up; all cycles if hardly any are left.
+
+        What an idle program does first is its start-up.
+        """
+        if len(self.idle):
+            return since(cycles, self.idle["start_s"][0])
         late = since(cycles, self.thresholds.warm_up_s)
         return late if len(late) >= 3 else cycles
+
+    @cached_property
+    def idle(self) -> pl.DataFrame:
+        """The cycles that ran only after two minutes, if these are most of the time; else none."""
+        t, late = self.thresholds, since(self.cycles, self.thresholds.warm_up_s)
+        idle = where(late, late["interval_s"].is_between(*t.periodic_s) & ~late["forced"])
+        most_s = t.periodic_share * (self.summary.span_s or math.inf)
+        return idle if len(idle) > 1 and total(idle["interval_s"]) > most_s else idle.clear()
 
     @cached_property
     def goal_set_by(self) -> pl.Series:

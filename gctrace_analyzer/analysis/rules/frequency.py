@@ -16,6 +16,7 @@ from gctrace_analyzer.analysis.rules.finding import (
     example_lines,
     gc_cpu_text,
     percent,
+    total,
 )
 from gctrace_analyzer.analysis.rules.registry import rule
 from gctrace_analyzer.ingest.rows import since
@@ -148,25 +149,26 @@ def forced_gc(facts: ProcessFacts) -> Iterator[Evidence]:
 @rule(
     "GC025",
     "periodic-only",
-    meaning="The program is idle: GC runs only because two minutes have passed.",
-    condition="There are at least 2 intervals between cycles, and over {t.periodic_share:.0%} of "
-    "them last {t.periodic_s[0]:g} to {t.periodic_s[1]:g} s and do not end with a forced cycle. "
-    "Cycles of the first {t.warm_up_s:g} s do not count.",
+    meaning="While the program is idle, GC runs only because two minutes have passed.",
+    condition="At least 2 intervals between cycles last {t.periodic_s[0]:g} to "
+    "{t.periodic_s[1]:g} s and do not end with a forced cycle, and they are over "
+    "{t.periodic_share:.0%} of the time. Cycles of the first {t.warm_up_s:g} s do not count.",
     advice="No action needed.",
     needs="times of at least three cycles",
     contradicted_by="cycles that the log lacks (GC041)",
     source="forcegcperiod in runtime/proc.go",
 )
 def periodic_only(facts: ProcessFacts) -> Iterator[Evidence]:
-    """Checks whether nearly all intervals between cycles last two minutes."""
-    t = facts.thresholds
-    later = since(facts.cycles, t.warm_up_s)
-    intervals = later["interval_s"]
-    by_timer = intervals.is_between(*t.periodic_s) & ~later["forced"]
-    periodic = by_timer.mean() if intervals.count() >= 2 else None
-    if isinstance(periodic, float) and periodic > t.periodic_share:
-        yield Evidence(
-            "info",
-            "The program is idle: GC runs every two minutes and at no other time.",
-            {"cycles": facts.summary.cycles},
-        )
+    """Checks whether nearly all of the time passed in intervals of two minutes."""
+    idle = facts.idle
+    if idle.is_empty():
+        return
+    idle_s, span_s = total(idle["interval_s"]), facts.summary.span_s or 0.0
+    when, whole = duration_text(idle_s), duration_text(span_s)
+    the = "The" if when == whole else f"For {when} of {whole} the"
+    loaded = since(facts.cycles, facts.thresholds.warm_up_s)["interval_s"].count() - len(idle)
+    yield Evidence(
+        "info",
+        f"{the} program is idle, and GC runs only every two minutes.",
+        {"cycles": facts.summary.cycles, "loaded": loaded},
+    )

@@ -299,6 +299,8 @@ def limit_tight(facts: ProcessFacts) -> Iterator[Evidence]:
             yield Evidence("info", few, {"effective_gogc_p50": gogc})
             return
         runs = "often" if facts.summary.gc_per_s is None else often_text(facts.summary)
+        if facts.summary.gc_cpu_share is not None:
+            runs += f" and takes {gc_cpu_text(facts.summary)} of the CPU"
         close = f"GOMEMLIMIT leaves the live heap {room}{_taken(facts)}, so GC runs {runs}."
         yield Evidence(
             "bad" if gogc < t.limit_gogc_bad else "warn",

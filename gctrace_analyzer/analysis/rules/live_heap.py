@@ -50,6 +50,7 @@ _GOROUTINES = (
     "{t.short_log_s:g} s or more ends in thrashing, or in {t.min_cycles} goals under a memory "
     "limit with an effective GOGC under {t.limit_gogc_warn:.0f}. It ends where the live heap "
     "falls for good to under {t.fallen_share:.0%} of its highest level (90 % quantile over time). "
+    "If it falls back to its start in the second half of the time, it does not grow. "
     "Needs at least {t.min_cycles} cycles.",
     advice=FIND_GROWTH,
     needs="live heap of at least {t.min_cycles} cycles over time",

@@ -23,6 +23,13 @@ def test_many_assists_under_mark_pressure_are_a_note_even_if_they_cost_little_cp
     assert finding.figures["mark_pressure"] > 0.4
 
 
+def test_assists_of_the_start_up_alone_are_no_finding() -> None:
+    facts = facts_of(log_of(40, assist=lambda n: 90.0 if n < 3 else 0.1))
+    assert (facts.summary.assist_share_of_gc_cpu or 0) > 0.2
+    assert (facts.summary.assist_share_of_cpu or 0) > facts.thresholds.assist_min_cpu_share
+    assert not matches(assists.assist_pressure, facts)
+
+
 def test_assists_that_cost_much_cpu_are_a_warning() -> None:
     facts = facts_of(log_of(40, every=0.02, assist=3.0, background=3.0))
     (finding,) = matches(assists.assist_pressure, facts)

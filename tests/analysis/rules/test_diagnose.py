@@ -232,6 +232,7 @@ def test_a_live_heap_that_grows_until_it_thrashes(
         {
             "start_s": starts, "end_s": [each + 0.5 for each in starts], "heap_live_mib": live,
             "effective_gogc": [gogc] * count, "goal_set_by": ["memory-limit"] * count,
+            "interval_s": [1.0] * count, "forced": [False] * count,
         }
     )  # fmt: skip
     growth = LiveGrowth(100, 50, 150, 0.0, 300.0, 100, 160, 130, 5.0)

@@ -7,7 +7,7 @@ from dataclasses import replace
 import polars as pl
 import pytest
 
-from gctrace_analyzer.analysis.rules import frequency
+from gctrace_analyzer.analysis.rules import frequency, long_pauses
 from gctrace_analyzer.testing import read_text
 from tests.helpers.facts import facts_of, log_of, matches
 
@@ -100,6 +100,27 @@ def test_cycles_every_two_minutes_are_an_idle_program() -> None:
     assert not matches(frequency.periodic_only, facts_of(log_of(2, every=120.2)))
     forced = log_of(30, every=120.2).replace(" P\n", " P (forced)\n")
     assert not matches(frequency.periodic_only, facts_of(forced))
+
+
+def test_the_load_of_an_idle_program_is_not_called_idle() -> None:
+    line = log_of(1).split(" ", 3)[3]
+    times = (5.0, 10.0, *(10.0 + 120.01 * n for n in range(1, 5)))
+    facts = facts_of("".join(f"gc {n} @{at:.3f}s {line}" for n, at in enumerate(times, 1)))
+    (finding,) = matches(frequency.periodic_only, facts)
+    assert finding.evidence.startswith("For 8m 00s of 8m 10s the program is idle")
+    assert finding.figures["loaded"] == 1
+
+
+def test_the_pauses_before_a_program_is_idle_are_those_of_its_start_up() -> None:
+    line = log_of(1).split(" ", 3)[3]
+    long = line.replace(": 0.02+", ": 9.02+").replace(", 0.04+", ", 18.04+")
+    times = (0.1, *(0.6 + n / 10 for n in range(9)), *(1.4 + 120.01 * n for n in range(1, 5)))
+    lines = [f"gc {n} @{at:.3f}s {long if at < 2 else line}" for n, at in enumerate(times, 1)]
+    facts = facts_of("".join(lines))
+    (finding,) = matches(long_pauses.long_sweep_termination, facts)
+    assert finding.severity == "info"
+    (finding,) = matches(long_pauses.long_sweep_termination, facts_of("".join(lines[:10])))
+    assert finding.severity == "warn"
 
 
 def test_frequent_cycles_of_an_unknown_cost_are_a_note() -> None:
