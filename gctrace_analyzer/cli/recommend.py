@@ -89,7 +89,9 @@ def _configuration(run: Run, rows: pl.DataFrame, kind: str) -> str:
         hint = "Without -f, recommend shows what is known and what to add to the input."
         raise NoDataError(report.title, f"nothing to set: {first['why']}".rstrip("."), hint)
     variables = to_set(first, report.advice.baseline)
-    say(f"gctrace-analyze: {variables}: {first['why']}")
+    doubt = report.advice.baseline.doubt(first) if first["confidence"] == "low" else ""
+    untested = f"; confidence is low ({doubt}), so test it with measure" if doubt else ""
+    say(f"gctrace-analyze: {variables}: {first['why']}{untested}")
     text = manifests(variables)[CONFIGURATIONS[kind]]
     # An env file, as Docker and systemd read it, has no export.
     return text.replace("export ", "") + "\n"

@@ -237,10 +237,10 @@ def unrecognised(facts: SourceFacts, text: str) -> NoDataError:
     count, seen = "1 line" if lines == 1 else f"{lines:,} lines", foreign(text)
     problem = f"{count}, none of them gctrace output, MemStats, Go metrics or an OOM kill"
     hint = (
-        "If it is a Go program, start it with GODEBUG=gctrace=1 and keep its standard error\n"
-        "  (if it ran so, this is not its standard error, or it has not collected yet):\n"
+        "If it is a Go program, start it with GODEBUG=gctrace=1 and keep its standard error:\n"
         "    GODEBUG=gctrace=1 ./server 2> run.log\n"
-        "  Figures in sentences are not read: save what a tool printed."
+        "  If it ran so, this is not its standard error, or GC has not run yet.\n"
+        "  Only what tools print is read, not sentences about it."
     )
     if seen in (_CRASH, _RECOVERED):
         errors = list(dict.fromkeys(_ERRORS.findall(text)))[:_ERRORS_SHOWN]

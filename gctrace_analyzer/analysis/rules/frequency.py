@@ -165,10 +165,11 @@ def periodic_only(facts: ProcessFacts) -> Iterator[Evidence]:
         return
     idle_s, span_s = total(idle["interval_s"]), facts.summary.span_s or 0.0
     when, whole = duration_text(idle_s), duration_text(span_s)
-    the = "The" if when == whole else f"For {when} of {whole} the"
+    is_all = when == whole
+    idles = "The program is" if is_all else f"For {when} of {whole} the program was"
     loaded = since(facts.cycles, facts.thresholds.warm_up_s)["interval_s"].count() - len(idle)
     yield Evidence(
         "info",
-        f"{the} program is idle, and GC runs only every two minutes.",
+        f"{idles} idle, and GC {'runs' if is_all else 'ran'} only every two minutes.",
         {"cycles": facts.summary.cycles, "loaded": loaded},
     )

@@ -195,6 +195,11 @@ def _validate_input(name: str) -> None:
                 expected="a pipe: ./server 2>&1 | gctrace-analyze watch -",
             )
         return
+    if "://" in name:
+        expected = (
+            "a log: gctrace-analyze URL reads /metrics once, prometheus URL asks a server"
+        )
+        raise BadSettingError(argument="input", value=name, expected=expected)
     path = Path(name)
     if path.is_file():
         with path.open("rb") as file:

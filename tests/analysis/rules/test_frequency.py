@@ -107,7 +107,7 @@ def test_the_load_of_an_idle_program_is_not_called_idle() -> None:
     times = (5.0, 10.0, *(10.0 + 120.01 * n for n in range(1, 5)))
     facts = facts_of("".join(f"gc {n} @{at:.3f}s {line}" for n, at in enumerate(times, 1)))
     (finding,) = matches(frequency.periodic_only, facts)
-    assert finding.evidence.startswith("For 8m 00s of 8m 10s the program is idle")
+    assert finding.evidence.startswith("For 8m 00s of 8m 10s the program was idle")
     assert finding.figures["loaded"] == 1
 
 
