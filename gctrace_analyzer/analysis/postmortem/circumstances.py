@@ -237,7 +237,8 @@ def _pressure(death: Death) -> str:
     return (
         f"The processes of {short_name(death.pressure_cgroup or '')} waited for memory "
         f"{death.pressure_pct:.4g} % of the time, above the limit of "
-        f"{death.pressure_limit_pct:.4g} %{how_long}."
+        f"{death.pressure_limit_pct:.4g} %{how_long}. Pressure is time lost, not a size: other "
+        "programs in that group, or swapping, may be the cause."
     )
 
 

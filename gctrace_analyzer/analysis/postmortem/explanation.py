@@ -138,7 +138,7 @@ _UNKNOWN_SIZE = "What the heap did is unknown: the input has neither its limit n
 
 _NOT_OOM = (
     "Any process may have sent SIGKILL. Its state has OOMKilled=false, which does not rule out an "
-    "OOM kill by the host."
+    "OOM kill: the flag does not show those by the host, and some releases of Docker leave it out."
 )
 
 

@@ -51,7 +51,8 @@ _BUILD_LESS = (
 )
 FIND_PRESSURE = (
     "Find out what needs memory in that group (`systemd-cgtop -m`, `memory.pressure` of the "
-    "cgroup), and give it more, or a higher ManagedOOMMemoryPressureLimit."
+    "cgroup), and give it more, or a higher ManagedOOMMemoryPressureLimit. A smaller Go heap "
+    "helps only if the heap is most of it."
 )
 _FIND_REASON = "Read why systemd-oomd acted: `journalctl -u systemd-oomd`, `journalctl --user`."
 FIND_SIZE = (

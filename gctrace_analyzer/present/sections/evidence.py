@@ -194,6 +194,9 @@ def damage(report: Report) -> list[str]:
         if not source.ends_in_newline and (source.name, source.lines) in cut
     ]
     sentences += _pause_of_cut_lines(report)
+    lines = sum(report.analysis.log.runtime_lines.values())
+    if lines and not report.analysis.summary.cycles:
+        sentences.append(f"{count(lines, 'other line')} from the Go runtime.")
     return sentences
 
 
