@@ -167,8 +167,11 @@ def _on_findings(analysis: Analysis, advice: Advice) -> Verdict | None:
         action = _after_death(
             death, advice, is_advised=death.process == advised_process(analysis)
         )
-        growing = next((finding for finding in findings if finding.id == GROWS), None)
-        if growing is not None and "grows" not in action and _SETS_LIMIT.match(action):
+        if (
+            (growing := _growing(findings)) is not None
+            and "grows" not in action
+            and _SETS_LIMIT.match(action)
+        ):
             action = f"{action} {growing.advice.removeprefix('Record a longer log. ')}"
         if which := which_of(death, deaths):
             action = f"{which}: {action}"
@@ -203,6 +206,10 @@ def _growth(root: Finding, findings: tuple[Finding, ...], advice: Advice) -> tup
             if each.id == GROWS and each.process == root.process:
                 return f"{other}{growth.text}. ", f"{check}{each.advice} "
     return other, check
+
+
+def _growing(findings: tuple[Finding, ...]) -> Finding | None:
+    return next((finding for finding in findings if finding.id == GROWS), None)
 
 
 def _beside_pauses(root: Finding, analysis: Analysis, advice: Advice) -> Iterator[str]:
@@ -240,7 +247,7 @@ def _no_problem(analysis: Analysis, advice: Advice) -> Verdict:
     short = any(finding.id == _SHORT for finding in analysis.findings) and not all(
         _is_clear(own, analysis.thresholds) for own in analysis.summaries.values()
     )
-    growing = next((finding for finding in analysis.findings if finding.id == GROWS), None)
+    growing = _growing(analysis.findings)
     grown = "" if growing is None else f"{_of_several(growing, analysis)}{growing.evidence}"
     idle = _idle(analysis)
     start = idle.evidence[:-1] if idle is not None else first_words(analysis, short=short)

@@ -42,7 +42,7 @@ _MIDDLE = "_middle"
 _WHOLE_MS_SHAPES = ("gc10", "gc11", "gc12x")
 """Formats whose pause is the sum of three numbers in whole milliseconds (Go 1.2 and earlier)."""
 
-RATIO_MIN_MS = 0.03
+_RATIO_MIN_MS = 0.03
 """Milliseconds. For a pause of at least this length, CPU time divided by duration gives the
 number of stopped processors, accurate to a tenth."""
 
@@ -401,19 +401,14 @@ def _with_middles(cycles: pl.DataFrame, names: tuple[str, ...], *, whole: bool) 
 
 
 @cache
-def _stopped_by_pauses() -> tuple[list[pl.Expr], pl.Expr]:
-    """Returns how many processors each pause seems to have stopped, and the mean of both pauses.
-
-    `mean_horizontal` would take twice as long.
-    """
-    each = [
-        pl.when(pl.col(f"{pause}_ms") >= RATIO_MIN_MS)
-        .then(pl.col(f"{pause}_cpu_ms{_MIDDLE}") / pl.col(f"{pause}_ms{_MIDDLE}"))
+def charged_procs(suffix: str = "") -> list[pl.Expr]:
+    """Returns how many processors each pause is charged to, from columns with this suffix."""
+    return [
+        pl.when(pl.col(f"{pause}_ms") >= _RATIO_MIN_MS)
+        .then(pl.col(f"{pause}_cpu_ms{suffix}") / pl.col(f"{pause}_ms{suffix}"))
         .alias(pause)
         for pause in PAUSES
     ]
-    first, second = map(pl.col, PAUSES)
-    return each, pl.coalesce((first + second) / 2, first, second).alias("each")
 
 
 def _stopped(rows: pl.DataFrame, go: str | None) -> pl.Series:
@@ -428,8 +423,10 @@ def _stopped(rows: pl.DataFrame, go: str | None) -> pl.Series:
 
     Source: stwprocs in gcStart, runtime/mgc.go.
     """
-    each_pause, mean = _stopped_by_pauses()
-    frame = rows.select(*_OF_STOPPED, *each_pause).with_columns(mean)
+    first, second = map(pl.col, PAUSES)
+    # `mean_horizontal` would take twice as long.
+    mean = pl.coalesce((first + second) / 2, first, second).alias("each")
+    frame = rows.select(*_OF_STOPPED, *charged_procs(_MIDDLE)).with_columns(mean)
     each, procs = pl.col("each"), pl.col("procs")
     ratios = {"ratio": not_null(each).median()}
     formats = distinct(frame, "format")

@@ -8,7 +8,7 @@ import polars as pl
 
 from gctrace_analyzer import schema
 from gctrace_analyzer.analysis.cycles import pauses_ms
-from gctrace_analyzer.analysis.durations import FEWEST, PAUSES, RATIO_MIN_MS, printed_ms, varies
+from gctrace_analyzer.analysis.durations import FEWEST, charged_procs, printed_ms, varies
 from gctrace_analyzer.analysis.thresholds import DEFAULT, Thresholds
 from gctrace_analyzer.frozen import frozen
 from gctrace_analyzer.ingest.gctrace.columns import stopping
@@ -237,13 +237,7 @@ def count_idle_threads(cycles: pl.DataFrame) -> bool:
 
 def _charged(cycles: pl.DataFrame) -> pl.Series:
     """Returns how many processors each pause seems to be charged to."""
-    by_pause = (
-        pl.when(pl.col(f"{pause}_ms") >= RATIO_MIN_MS).then(
-            pl.col(f"{pause}_cpu_ms") / pl.col(f"{pause}_ms")
-        )
-        for pause in PAUSES
-    )
-    return not_null(cycles.select(by_pause).unpivot()["value"])
+    return not_null(cycles.select(charged_procs()).unpivot()["value"])
 
 
 _SAME_RATIO = 1.2

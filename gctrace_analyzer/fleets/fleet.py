@@ -194,14 +194,17 @@ def _finished(target: Output, items: Sequence[Item], how: WorkerOptions) -> pl.L
         & ~pl.col("file").is_in(rows["parts"].explode().drop_nulls().to_list())
     ).drop_nulls("service")
     name = pl.col("service").str.split("/").list.last()
-    measured = rows.filter(pl.col("process").is_not_null())["file"].unique()
+    in_folder: dict[str, list[Item]] = {}
+    for file in rows.filter(pl.col("process").is_not_null())["file"].unique():
+        if file in known:
+            in_folder.setdefault(_folder(known[file]), []).append(known[file])
     for file, service, kills in alone.select("file", "service", "oom_kills").iter_rows():
         same = rows.filter(pl.col("process").is_not_null() & (name == service))
         logs = [known[name] for name in same["file"].unique() if name in known]
         kill = known[file]
         log = logs[0] if len(logs) == 1 else _log_of_pod(logs, kill, how)
         if log is None and not logs:
-            log = _log_in_folder([known[name] for name in measured if name in known], kill, how)
+            log = _killed_log(in_folder.get(_folder(kill), []), kill, how)
         if log is None:
             continue
         both = _with_kill(log, kill)
@@ -216,17 +219,19 @@ def _with_kill(log: Item, kill: Item) -> Item:
     return replace(log, parts=(*kill.parts, replace(kill, parts=()), *log.parts))
 
 
-def _log_in_folder(logs: Sequence[Item], kill: Item, how: WorkerOptions) -> Item | None:
+def _folder(item: Item) -> str:
+    return item.name.rpartition("/")[0]
+
+
+def _killed_log(logs: Sequence[Item], kill: Item, how: WorkerOptions) -> Item | None:
     """Returns the only log in the folder of a kill, if their report says that it was killed."""
-    folder = kill.name.rpartition("/")[0]
-    own = [log for log in logs if log.name.rpartition("/")[0] == folder]
-    if len(own) != 1:
+    if len(logs) != 1:
         return None
     from gctrace_analyzer.api import read
 
-    with inputs.all_opened(_with_kill(own[0], kill), how.storage) as files:
+    with inputs.all_opened(_with_kill(logs[0], kill), how.storage) as files:
         deaths = read(*files, **how.read).report().analysis.post_mortems
-    return own[0] if all(death.process is not None for death in deaths) else None
+    return logs[0] if all(death.process is not None for death in deaths) else None
 
 
 def _log_of_pod(logs: Sequence[Item], kill: Item, how: WorkerOptions) -> Item | None:

@@ -334,9 +334,9 @@ def _over_time(report: Report, column: str, median: float) -> tuple[float, str]:
 
     While the heap is small, cycles follow each other faster.
     """
-    cycles = report.analysis.enriched.drop_nulls(["end_s", column])
     if report.analysis.by_dumps or len(report.analysis.tables["processes"]) > 1:
         return median, "median"
+    cycles = report.analysis.enriched.drop_nulls(["end_s", column])
     # A live heap stays until the next cycle ends, and a goal is that of the time before.
     held_s = pl.col("end_s").diff().shift(-1 if column == "heap_live_mib" else 0).fill_null(0)
     levels = cycles.select(column, held_s=held_s).sort(column)
