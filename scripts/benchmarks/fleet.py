@@ -19,7 +19,8 @@ from typing import TYPE_CHECKING
 from environment import PYTHON, ROOT, say
 
 from benchmarks.measure import DATA, best, cost_of
-from benchmarks.readers import WRAPPERS, wrapped
+from benchmarks.readers import wrapped
+from tests.helpers.wrappers import COLLECTORS
 
 if TYPE_CHECKING:
     import argparse
@@ -77,7 +78,7 @@ def many(count: int, wrapper: str) -> Path:
         if not path.exists():
             bare = path.with_suffix(".bare")
             made(KINDS[number % len(KINDS)], bare, size)
-            wrapped(bare, WRAPPERS[wrapper], path)
+            wrapped(bare, wrapper, path)
             bare.unlink()
     folder = DATA / f"of-{count}"
     shutil.rmtree(folder, ignore_errors=True)
@@ -132,7 +133,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         "--files", type=int, nargs="*", default=[100, 300], help="numbers of files"
     )
     parser.add_argument(
-        "--wrapper", choices=WRAPPERS, default="bare", help="as what collector writes them"
+        "--wrapper", choices=COLLECTORS, default="bare", help="as what collector writes them"
     )
     parser.add_argument(
         "--large-mib", type=int, default=256, help="size of the large file; 0: none"

@@ -10,13 +10,13 @@ from __future__ import annotations
 import json
 import math
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from environment import PYTHON, say
 
 from benchmarks.measure import DATA, cost_of, simulated
+from tests.helpers.wrappers import COLLECTORS, collected
 
 if TYPE_CHECKING:
     import argparse
@@ -33,30 +33,6 @@ READERS = {
     "regex per line": (str(PYTHON), str(OTHERS / "per_line.py")),
     "DuckDB regexp": (str(PYTHON), str(OTHERS / "duck.py")),
     "grep -c": ("grep", "-c", "gc .* P"),
-}
-WRAPPERS = {
-    "bare": "{line}",
-    "docker compose": "api-1  | {line}",
-    "kubectl logs --prefix": "[pod/api-7d9f8b6c5d-x2x4z/api] {line}",
-    "CRI": "{at:%Y-%m-%dT%H:%M:%S.%f}123Z stderr F {line}",
-    "kubectl logs --timestamps": "{at:%Y-%m-%dT%H:%M:%S.%f}123Z {line}",
-    "journalctl -o short-iso": "{at:%Y-%m-%dT%H:%M:%S}+0000 web-1 server[4242]: {line}",
-    "journalctl -o short": "{at:%b %d %H:%M:%S} web-1 server[4242]: {line}",
-    "syslog RFC 3164": "<30>{at:%b %d %H:%M:%S} web-1 server[4242]: {line}",
-    "syslog RFC 5424": "<30>1 {at:%Y-%m-%dT%H:%M:%S.%f}Z web-1 server 4242 - - {line}",
-    "Go's log package": "{at:%Y/%m/%d %H:%M:%S} {line}",
-    "klog": "I{at:%m%d %H:%M:%S.%f}    4242 main.go:57] {line}",
-    "logcli": '{at:%Y-%m-%dT%H:%M:%SZ} {{app="api", pod="api-7d9f8b6c5d-x2x4z"}} {line}',
-    "CloudWatch export": "{at:%Y-%m-%dT%H:%M:%S.000Z} {line}",
-    "Fluent Bit": '[{number}] kube.api: [[{at:%s}.000000000, {{}}], {{"log"=>"{line}"}}]',
-    "docker json-file": '{{"log":"{html}\\n","stream":"stderr",'
-    '"time":"{at:%Y-%m-%dT%H:%M:%S.%f}Z"}}',
-    "zap": '{{"level":"info","ts":{at:%s}.{at:%f},"caller":"main.go:57","msg":"{json}"}}',
-    "zerolog": '{{"level":"info","time":"{at:%Y-%m-%dT%H:%M:%SZ}","message":"{json}"}}',
-    "journalctl -o json": '{{"__CURSOR":"s=0a;i={number:x}","__REALTIME_TIMESTAMP":"{at:%s%f}",'
-    '"__MONOTONIC_TIMESTAMP":"{number}000","_BOOT_ID":"0123456789abcdef0123456789abcdef",'
-    '"_HOSTNAME":"web-1","_PID":"4242","_COMM":"server","_EXE":"/usr/bin/server","PRIORITY":"6",'
-    '"_SYSTEMD_UNIT":"server.service","_TRANSPORT":"stdout","MESSAGE":"{json}"}}',
 }
 
 
@@ -117,14 +93,9 @@ def side_by_side(log: Path, rounds: int) -> Iterator[str]:
 
 def wrapped(log: Path, wrapper: str, path: Path) -> Path:
     """Writes the log as a wrapper has it, one line every 40 ms."""
-    begin = datetime(2026, 2, 3, tzinfo=UTC)
     with log.open(encoding="utf-8") as lines, path.open("w", encoding="utf-8") as file:
-        for number, raw in enumerate(lines):
-            at, line = begin + timedelta(milliseconds=40 * number), raw.rstrip("\n")
-            text = json.dumps(line)[1:-1]
-            html = text.replace(">", "\\u003e")
-            wrapped = wrapper.format(line=line, at=at, number=number, json=text, html=html)
-            file.write(f"{wrapped}\n")
+        for number, line in enumerate(lines):
+            file.write(f"{collected(line[:-1], wrapper, number)}\n")
     return path
 
 
@@ -133,8 +104,8 @@ def wrappers(log: Path, rounds: int) -> Iterator[str]:
     yield "| wrapper | cycles | MB | alone: s | times bare | CPU s | times bare | peak MiB |"
     yield "|---|---:|---:|---:|---:|---:|---:|---:|"
     bare = Measured()
-    for name, wrapper in WRAPPERS.items():
-        path = wrapped(log, wrapper, DATA / "wrapped.log")
+    for name in COLLECTORS:
+        path = wrapped(log, name, DATA / "wrapped.log")
         one = bare if name == "bare" else Measured()
         for _ in range(rounds):
             one.add(cost_of(*ANALYZER, path))

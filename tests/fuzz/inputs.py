@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, TypeAlias
 from hypothesis import strategies as st
 
 from tests.conftest import CORPUS, ROOT, SAMPLES
+from tests.helpers.wrappers import COLLECTORS, collected
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -134,6 +135,20 @@ def damaged(draw: DrawFn, paths: Paths | None = None) -> bytes:
     if draw(st.integers(0, 49)) == 49:
         packed = gzip.compress(data, mtime=0)
         data = packed[: _below(draw, len(packed) + 1)]
+    return data
+
+
+@st.composite
+def wrapped(draw: DrawFn) -> bytes:
+    """Some lines of a log as one or two log collectors write them, of which few are changed."""
+    lines = draw(pieces(most_bytes=1500)).decode(errors="replace").splitlines()
+    names = draw(st.lists(st.sampled_from(sorted(COLLECTORS)), min_size=1, max_size=2))
+    chance = draw(st.randoms(use_true_random=False))
+    data = "\n".join(
+        collected(line, chance.choice(names), number) for number, line in enumerate(lines)
+    ).encode()
+    for change in draw(st.lists(st.sampled_from(_CHANGES), max_size=4)):
+        data = change(draw, data, corpus())
     return data
 
 

@@ -10,8 +10,9 @@ from hypothesis import strategies as st
 from hypothesis.errors import HypothesisWarning
 
 from tests.fuzz import splitting
-from tests.fuzz.inputs import damaged, pieces
+from tests.fuzz.inputs import damaged, pieces, wrapped
 from tests.fuzz.surfaces import MIXES, failure
+from tests.helpers.both_readers import difference
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -43,9 +44,16 @@ def split_log(data: bytes) -> None:
         raise BrokenInputError(data, "split", f"{places}")
 
 
+def wrapped_log(data: bytes) -> None:
+    """A log behind the prefixes of collectors reads the same without the compiled core."""
+    if found := difference(data):
+        raise BrokenInputError(data, "core", found)
+
+
 TARGETS: dict[str, tuple[Callable[..., None], dict[str, st.SearchStrategy[object]]]] = {
     "damaged": (damaged_input, {"data": damaged(), "surfaces": st.sampled_from(MIXES)}),
     "splits": (split_log, {"data": pieces(most_bytes=1500)}),
+    "wrapped": (wrapped_log, {"data": wrapped()}),
 }
 """A function, and what it is given."""
 

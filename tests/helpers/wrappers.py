@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -59,3 +60,43 @@ PREFIXES = {
     "svlogd": "2024-01-01_12:00:{s:02}.12345 ",
 }
 """What CI systems, platforms and tools write before each line; `s` is a number."""
+
+COLLECTORS = {
+    "bare": "{line}",
+    "docker compose": "api-1  | {line}",
+    "kubectl logs --prefix": "[pod/api-7d9f8b6c5d-x2x4z/api] {line}",
+    "CRI": "{at:%Y-%m-%dT%H:%M:%S.%f}123Z stderr F {line}",
+    "kubectl logs --timestamps": "{at:%Y-%m-%dT%H:%M:%S.%f}123Z {line}",
+    "journalctl -o short-iso": "{at:%Y-%m-%dT%H:%M:%S}+0000 web-1 server[4242]: {line}",
+    "journalctl -o short": "{at:%b %d %H:%M:%S} web-1 server[4242]: {line}",
+    "syslog RFC 3164": "<30>{at:%b %d %H:%M:%S} web-1 server[4242]: {line}",
+    "syslog RFC 5424": "<30>1 {at:%Y-%m-%dT%H:%M:%S.%f}Z web-1 server 4242 - - {line}",
+    "Go's log package": "{at:%Y/%m/%d %H:%M:%S} {line}",
+    "klog": "I{at:%m%d %H:%M:%S.%f}    4242 main.go:57] {line}",
+    "logcli": '{at:%Y-%m-%dT%H:%M:%SZ} {{app="api", pod="api-7d9f8b6c5d-x2x4z"}} {line}',
+    "CloudWatch export": "{at:%Y-%m-%dT%H:%M:%S.000Z} {line}",
+    "Fluent Bit": '[{number}] kube.api: [[{at:%s}.000000000, {{}}], {{"log"=>"{line}"}}]',
+    "docker json-file": '{{"log":"{html}\\n","stream":"stderr",'
+    '"time":"{at:%Y-%m-%dT%H:%M:%S.%f}Z"}}',
+    "zap": '{{"level":"info","ts":{at:%s}.{at:%f},"caller":"main.go:57","msg":"{json}"}}',
+    "zerolog": '{{"level":"info","time":"{at:%Y-%m-%dT%H:%M:%SZ}","message":"{json}"}}',
+    "journalctl -o json": '{{"__CURSOR":"s=0a;i={number:x}","__REALTIME_TIMESTAMP":"{at:%s%f}",'
+    '"__MONOTONIC_TIMESTAMP":"{number}000","_BOOT_ID":"0123456789abcdef0123456789abcdef",'
+    '"_HOSTNAME":"web-1","_PID":"4242","_COMM":"server","_EXE":"/usr/bin/server","PRIORITY":"6",'
+    '"_SYSTEMD_UNIT":"server.service","_TRANSPORT":"stdout","MESSAGE":"{json}"}}',
+}
+"""What log collectors make of a line; `json` and `html` are its escaped text, `at` is its time."""
+
+_BEGIN = datetime(2026, 2, 3, tzinfo=UTC)
+
+
+def collected(line: str, collector: str, number: int) -> str:
+    """Returns the line as a log collector writes it; each line is 40 ms later than the one before."""
+    text = json.dumps(line)[1:-1]
+    return COLLECTORS[collector].format(
+        line=line,
+        at=_BEGIN + timedelta(milliseconds=40 * number),
+        number=number,
+        json=text,
+        html=text.replace(">", "\\u003e"),
+    )
