@@ -7,11 +7,13 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
+from gctrace_analyzer.analysis.postmortem import proof
 from gctrace_analyzer.analysis.postmortem.death import ADDRESSES, EVICTOR, RESERVED
 from gctrace_analyzer.analysis.postmortem.heap_at_death import NOTABLE
 from gctrace_analyzer.analysis.postmortem.match import listed_tasks
 from gctrace_analyzer.ingest.evidence.cgroups import short_name
 from gctrace_analyzer.ingest.evidence.message import (
+    ARENA_FULL,
     ASKED,
     ENDED,
     IMPOSSIBLE_SIZE,
@@ -45,10 +47,9 @@ def about_limit(facts: Evidence, tables: Mapping[str, pl.DataFrame]) -> Iterator
             f"{_swap_and_restarts(facts)}"
         )
     elif death.scope == "global":
-        yield (
-            f"The host ran out of memory{_of_host(death)}; no limit of a container or unit was the "
-            f"reason.{_swap_and_restarts(facts)}"
-        )
+        yield f"{proof.on_host(death)}{_swap_and_restarts(facts)}"
+    elif death.scope in ("cpuset", "mempolicy"):
+        yield f"{proof.on_nodes(death)}{_swap_and_restarts(facts)}"
     elif death.scope == "memcg" and facts.limit.limit_mib is None and death.killer != "macOS":
         own = "its job" if death.is_job else ""
         own = "its cgroup or of one above it" if death.killer == "kernel" else own
@@ -128,20 +129,6 @@ def _and_swap(death: Death) -> str:
 def _or_host(death: Death) -> str:
     """Returns which other cause a container's record leaves open, as a part of a sentence."""
     return " (or its host was short of memory)" if death.may_be_of_host else ""
-
-
-def _of_host(death: Death) -> str:
-    """Returns how much memory and swap the host has, as a part of a sentence."""
-    if not death.host_bytes:
-        return ""
-    used, total = death.swap_usage_bytes, death.swap_limit_bytes
-    swap = ""
-    if total == 0:
-        swap = ", no swap"
-    elif total and used is not None:
-        of_swap = size_text(total / MIB)
-        swap = f", and {size_text(used / MIB)} of {of_swap} of swap in use"
-    return f" ({size_text(death.host_bytes / MIB)} of RAM{swap})"
 
 
 _OF_TALOS = "Its trigger for memory pressure was met; the kernel had not run out of memory."
@@ -379,7 +366,8 @@ _CAUSES = {
     RESERVED: "most often the data limit of the process (`ulimit -d`), or " + _OVERCOMMIT,
     ADDRESSES: "most often the limit of the address space of the process (`ulimit -v`)",
     "windows": "the commit limit of Windows (memory and page file together) or the memory limit of "
-    "its job, such as a container, was reached",
+    "its job, such as a container",
+    "js": "WebAssembly has addresses for 4 GiB at most, and its host may allow less",
     "bsd": "most often a limit of the process (`ulimit -d`, `ulimit -v`), or full swap",
     "darwin": "most often a limit of the process (`ulimit -v`), or no disk space for swap is left",
 }
@@ -400,6 +388,7 @@ _CHECK_LIMITS = {
     ADDRESSES: "Check the limit of the address space (`ulimit -v`, /proc/PID/limits)",
     "windows": "In a container, raise its memory limit; otherwise, enlarge the page file of "
     "Windows, or free memory: Task Manager shows what is committed.",
+    "js": "Keep less in memory, or build the program for another platform than WebAssembly.",
     "bsd": "Check the limits of the process (`ulimit -a`; OpenBSD has datasize in login.conf) and "
     "the swap of the host (`swapctl -l`, `swapinfo`).",
     "darwin": "Check the limits of the process (`ulimit -a`), swap (`sysctl vm.swapusage`) and the "
@@ -425,6 +414,8 @@ def _causes(death: Death) -> str:
         return "the limit of locked memory (`ulimit -l`) is reached"
     system = death.system or "linux"
     causes = _CAUSES.get(system, _CAUSES["linux"])
+    if system == "windows":
+        causes = f"most often {causes}" if death.errno is None else f"{causes}, was reached"
     if death.refused_at_start:
         return causes
     if death.fills_32_bits:
@@ -470,6 +461,15 @@ def about_runtime(death: Death) -> Iterator[str]:
             "operating system gave it "
             "an address that it cannot use: the address space of a 32-bit program is used up or "
             "in pieces. It was not the OOM killer."
+        )
+        return
+    if death.refusal == ARENA_FULL:
+        most, on = ("32 GiB", "Windows") if death.goos == "windows" else ("512 GiB", "64 bits")
+        if_old = "probably " * (death.go_version in (None, "<1.17"))
+        yield (
+            f"The heap had obtained {size_text((used or 0) / MIB)} and needed {asked_text}: "
+            f"{if_old}too much for its Go, whose heap has at most {most} on {on} before Go 1.11. "
+            "The operating system did not refuse it."
         )
         return
     if death.refused_at_start:

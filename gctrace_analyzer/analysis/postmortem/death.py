@@ -94,13 +94,11 @@ RESERVED, ADDRESSES = "linux, reserved", "linux, addresses"
 OF_32_BITS_MIB = (1536.0, 4096.0)
 """Least and most memory of a program that may have run out of a 32-bit address space."""
 
-
 _OVER = "Ran out of memory (used over"
 """Words of Render about an instance above its limit."""
 
 MOST_OF_MACHINE_TIB = 32
 """TiB of RAM in the largest servers."""
-
 LEAST_REACHED = 0.95
 """Share of a limit. Sizes in GiB are rounded by up to a twentieth."""
 
@@ -157,6 +155,14 @@ class Death:
     pressure_window_s: float | None = None
     available_bytes: int | None = None
     host_bytes: int | None = None
+    host_free_bytes: int | None = None
+    zone_free_bytes: int | None = None
+    constraint: str | None = None
+    mems_allowed: str | None = None
+    nodemask: str | None = None
+    invoker_comm: str | None = None
+    gfp_mask: str | None = None
+    order: int | None = None
     available_limit_pct: float | None = None
     used_limit_pct: float | None = None
     usage_bytes: int | None = None

@@ -27,11 +27,16 @@ from gctrace_analyzer.analysis.postmortem.group_memory import (
     next_to_given,
 )
 from gctrace_analyzer.analysis.postmortem.heap_at_death import MAX_OVERSHOOT, NOTABLE
+from gctrace_analyzer.analysis.postmortem.proof import of_other_cause
 from gctrace_analyzer.analysis.postmortem.remedies import limit_with_room
 from gctrace_analyzer.analysis.thresholds import DEFAULT
 from gctrace_analyzer.analysis.trend import FIND_GROWTH
 from gctrace_analyzer.frozen import frozen
-from gctrace_analyzer.ingest.evidence.message import IMPOSSIBLE_SIZE, LOCKED_MEMORY
+from gctrace_analyzer.ingest.evidence.message import (
+    ARENA_FULL,
+    IMPOSSIBLE_SIZE,
+    LOCKED_MEMORY,
+)
 from gctrace_analyzer.units import MIB, duration_text
 
 if TYPE_CHECKING:
@@ -84,6 +89,7 @@ def explain_death(
         reading += [_OF_ADDRESSES] if death.is_virtual else []
         reading += [_of_files(facts)] if action == remedies.FIND_FILES else []
         is_unknown = death.is_below or death.is_virtual or death.is_runc
+        is_unknown |= death.refusal == ARENA_FULL or of_other_cause(death) is not None
         return Explanation(tuple(reading), (action,), "unknown" if is_unknown else "no")
     if heap.live_mib is None:
         dumps = dumps_of(facts, tables)
@@ -151,7 +157,10 @@ _MOST_LIKELY = (
     "Memory most likely ran out: what is missing is the kernel's line that names the victim "
     '("Killed process").'
 )
-_OF_HOST = "The OOM killer ran because the host had no memory left, not at a container's limit."
+_OF_HOST = (
+    "The OOM killer ran for the whole host, not at a container's limit: the host had probably no "
+    "memory left."
+)
 _NO_PROOF = "Nothing in the input proves that memory ran out."
 _ANYONE = "Any process may have sent SIGKILL."
 _BY_PARENT = (
@@ -218,6 +227,10 @@ def _whatever_the_heap(facts: Evidence) -> str | None:
         (death.refusal == IMPOSSIBLE_SIZE, remedies.FIND_SIZE),
         (death.is_beyond_memory, remedies.FIND_ALLOCATION),
         (death.refusal == LOCKED_MEMORY, remedies.UNLOCK),
+        (
+            death.refusal == ARENA_FULL,
+            remedies.UPDATE_GO if death.may_have_garbage else remedies.FIND_ALLOCATION,
+        ),
         (death.refused_at_start, check_limits(death)),
         (death.is_at_start, remedies.RAISE_TO_START),
         (death.is_below, remedies.FIND_VICTIM),
@@ -226,6 +239,8 @@ def _whatever_the_heap(facts: Evidence) -> str | None:
         (death.is_runc, remedies.RAISE_TO_START),
         (maps_files and not facts.is_small_part, remedies.FIND_FILES),
     )
+    if (other := of_other_cause(death)) is not None:
+        return other[1]
     return next((action for is_so, action in actions if is_so), None)
 
 

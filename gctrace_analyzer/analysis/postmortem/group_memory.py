@@ -301,6 +301,7 @@ def below_size(facts: Evidence, settings: Settings, if_go: str) -> str | None:
         return None
     release = "" if settings.value("go_version") else " and its Go is 1.19 or later"
     begin = f"{if_go}set" if if_go else "To buy time, set"
-    what = "its host" if facts.death.scope == "global" else "it"
-    fits = f"if its live heap is smaller{release}. Otherwise, give {what} more memory."
+    what = {"global": "its host more memory"}.get(facts.death.scope or "", "it more memory")
+    what = what if facts.death.scope in (None, "global", "memcg") else "it more memory nodes"
+    fits = f"if its live heap is smaller{release}. Otherwise, give {what}."
     return f"{begin} GOMEMLIMIT{room}, {fits}"

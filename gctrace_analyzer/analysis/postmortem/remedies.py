@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from gctrace_analyzer.analysis.settings.known import Settings
 
 UNLOCK = "Raise `ulimit -l` (LimitMEMLOCK= of systemd), or do not lock memory (mlockall)."
+UPDATE_GO = "Build it with Go 1.11 or later, which has no such limit, or keep less in memory."
 FIND_ALLOCATION = (
     "Find what allocates that, and check the length that it passes: of the whole traceback after "
     "the error, it is the goroutine that was running (`goroutine N [running]`)."
@@ -372,7 +373,7 @@ def without_cycles(
         yield from of_runtime(facts.death)
     if not (facts.is_small_part or is_of_child):
         yield _what_to_add(facts, tables, traced, if_go)
-    may_have_limit = facts.death.scope != "global" and facts.death.pressure_pct is None
+    may_have_limit = facts.death.scope in (None, "memcg") and facts.death.pressure_pct is None
     if limit is None and may_have_limit and not facts.death.by_runtime:
         yield from _add_limit(facts.death)
 

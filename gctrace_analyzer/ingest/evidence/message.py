@@ -45,6 +45,7 @@ STATED = "stated"
 
 IMPOSSIBLE_SIZE, UNUSABLE_ADDRESS = "impossible size", "unusable address"
 LOCKED_MEMORY, AT_START, METADATA = "locked memory", "at start", "metadata"
+ARENA_FULL = "arena full"
 """Kinds of `runtime_fatal`."""
 
 TOOLCHAIN = ("compile", "link")

@@ -54,6 +54,7 @@ class _Reader:
             *((line, partial(self.reported, who)) for who, line in oom_lines.REPORTS.items()),
             (oom_lines.KUBELET_ALONE, self.without_victim),
             (oom_lines.INVOKED, self.invoked),
+            (oom_lines.MANUAL, self.started_by_hand),
             (oom_lines.KILL, self.kill),
             (oom_lines.PREKILL, self.announced),
             (oom_lines.CONTEXT, self.context),
@@ -62,6 +63,7 @@ class _Reader:
             (oom_lines.USAGE, self.usage),
             (oom_lines.STATS, self.stats),
             (oom_lines.OF_HOST, self.of_host),
+            (oom_lines.FREE, self.free),
             (oom_lines.REAPED, self.reaped),
             (oom_lines.GROUP, self.group),
             (oom_lines.NO_KILL, self.no_kill),
@@ -127,6 +129,9 @@ class _Reader:
 
     def invoked(self, match: re.Match[str], about: Row) -> None:
         self.at("invoked", about, after={"no kill"}).facts.update(columns(match))
+
+    def started_by_hand(self, _: re.Match[str], about: Row) -> None:
+        self.at("by hand", about).facts["by_hand"] = True
 
     def announced(self, match: re.Match[str], about: Row) -> None:
         words = match.string[: match.end("message")].lower()
@@ -262,6 +267,16 @@ class _Reader:
         elif (size := numbers.whole(match["kb"], 1024)) is not None:
             known.facts[f"swap_{match['name'].lower()}_bytes"] = size
 
+    def free(self, match: re.Match[str], about: Row) -> None:
+        if (known := self.open.get(about["host"])) is None or "killed" in known.seen:
+            return
+        if match["pages"]:
+            known.facts["free_pages"] = numbers.whole(match["pages"])
+            return
+        free, high = numbers.whole(match["kb"], 1024), numbers.whole(match["high"], 1024)
+        if free is not None and free > (high or 0):
+            known.facts["zone_free_bytes"] = max(free, known.facts.get("zone_free_bytes", 0))
+
     def stats(self, match: re.Match[str], about: Row) -> None:
         incident = self.at("stats", about)
         facts = incident.facts
@@ -333,6 +348,7 @@ a serial console."""
 
 _BEFORE = {
     "invoked": {"invoked", "killed", "announced", "context", "usage", "task in", "no kill"},
+    "by hand": {"invoked", "killed", "announced", "context", "usage", "task in", "no kill"},
     "context": {"context", "killed", "no kill"},
     "announced": {"announced", "killed", "no kill"},
     "killed": {"killed", "no kill"},
@@ -391,6 +407,9 @@ def _add_host(row: Row, page: int) -> None:
     """Adds the memory of the host, and how much of its swap was used."""
     pages, total = row.pop("host_pages", None), row.pop("swap_total_bytes", None)
     free = row.pop("swap_free_bytes", None)
+    if row.pop("by_hand", None):
+        row["order"] = -1
+    row["host_free_bytes"] = numbers.whole(row.pop("free_pages", None), page)
     if pages is not None:
         row.setdefault("host_bytes", pages * page)
     if total is not None and row.get("scope") == "global":

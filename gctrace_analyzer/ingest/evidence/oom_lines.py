@@ -22,7 +22,8 @@ HINT = (
     r"\] +\d+ +\d+ +\d+ +\d+|\[ *pid *\]|killed as a result|total-vm:|-rss:|"
     r"oom_score|task_memcg=|sacrifice child|OOM|"
     r"up_out_of_memory|alloc_pages_slowp|try_charge|group_charge|charge_memcg|"
-    r"pages RAM|(?:Free|Total) swap|cgroup stats for /|(?:anon|file|shmem|kernel) \d|kmem: usage|"
+    r"pages RAM|(?:Free|Total) swap|free:\d|Manual OOM|"
+    r"cgroup stats for /|(?:anon|file|shmem|kernel) \d|kmem: usage|"
     r"PID: \d+ Comm|"
     r"Pid: \d+, comm|No available memory|oom_kill_process called"
 )
@@ -46,7 +47,7 @@ INVOKED = re.compile(
     r"gfp_mask=(?P<gfp_mask>0x[0-9a-f]+(?:\([^)]{0,300}\))?).{0,200}?order=(?P<order>-?\d+)"
 )
 CONTEXT = re.compile(
-    r"oom-kill:constraint=(?P<constraint>CONSTRAINT_\w+),nodemask=(?P<nodemask>[^=]*),"
+    r"oom-kill:constraint=(?P<constraint>CONSTRAINT_\w+),nodemask=(?:\(null\)|(?P<nodemask>[^=]*)),"
     r"cpuset=(?P<cpuset>[^=]*),mems_allowed=(?P<mems_allowed>[\d,-]*)(?:,oom_memcg=(?P<oom_memcg>[^=]*)"
     r"|(?P<global>,global_oom))?,task_memcg=(?P<task_memcg>[^=]*),task=(?P<comm>.{0,64}),"
     r"pid=(?P<pid>\d+),uid=(?P<uid>\d+)"
@@ -87,6 +88,15 @@ OF_HOST = re.compile(
     r"(?P<name>Free|Total) swap {1,2}= ?(?P<kb>\d{1,15})kB)"
 )
 """The memory of the host, as the kernel prints it if no control group was at its limit."""
+FREE = re.compile(
+    r"(?<![\w:])free:(?P<pages>\d{1,15}) (?:free_|slab_)|"
+    r"\bNormal free:(?P<kb>\d{1,15})kB (?:boost:\d{1,15}kB )?min:\d{1,15}kB low:\d{1,15}kB "
+    r"high:(?P<high>\d{1,15})kB"
+)
+"""Free memory in the same list: of the host, and of its zone Normal with the watermark above which
+the kernel finds a page (mm/page_alloc.c: __alloc_pages_may_oom)."""
+MANUAL = re.compile(r"\bManual OOM execution")
+"""Somebody started the OOM killer (drivers/tty/sysrq.c); newer kernels also print order=-1."""
 CPU = re.compile(
     r"(?:CPU: \d+ (?:UID: \d+ )?PID|Pid): (?P<invoker_pid>\d+),? [Cc]omm: .{0,64}?(?:Not tainted |"
     r"Tainted: [^\d]{1,64}+(?<= ))(?P<kernel_release>\d+\.\d+\S*)"

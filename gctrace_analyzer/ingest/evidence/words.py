@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 
 COARSE = (
-    "oom|OOM|pages RAM|l swap|e swap|"
+    "oom|OOM|pages RAM|free:\\d|l swap|e swap|"
     "Alloc|heap_|heap-|heap\\.|eap in|eap idle|eap sys|eap rel|eap all|HeapSys|NumGC|"
     "alloc_|num_gc|next_gc|num gc|next gc|gc_next|gc_count|gc_pause|gc_total|gc_runs|gc_cycles|"
     "gc_cpu|GC run|"

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from gctrace_analyzer.ingest import numbers
 from gctrace_analyzer.ingest.evidence.configured import go_versions
 from gctrace_analyzer.ingest.evidence.message import (
+    ARENA_FULL,
     AT_START,
     IMPOSSIBLE_SIZE,
     LARGEST_STEP_MIB,
@@ -33,7 +34,8 @@ HINT = (
     r"runtime: out of memory|fatal error: |runtime: VirtualAlloc|not in usable range|"
     r"runtime: address space conflict|runtime: cannot map pages|"
     r"runtime\.(?:sysMap|sysUsed|largeAlloc|mallocgc|throw|schedinit|mallocinit|doInit1?)"
-    r"(?:OS)?\(|\(\*m(?:heap|cache)\)\.(?:alloc|map)|mHeap_|runtime/mem_|/asm_\w+\.s:|"
+    r"(?:OS)?\(|\(\*m(?:heap|cache)\)\.(?:alloc|map)|mHeap_|runtime/(?:mem_|panic\.go:)|"
+    r"/asm_\w+\.s:|wasm_exec|"
     rf"panic: |goroutine \d+ \[running|runtime stack:|runtime: mmap: |{_HEADING}|"
     r"[A-Za-z]:[/\\][^\n]{0,99}[/\\]src[/\\]runtime[/\\]|\bcmd/(?:compile|link)/|\.exe(?: |$)"
 )
@@ -103,6 +105,18 @@ which adds no address space. `sysMap` had four arguments before."""
 
 _OF_OLD_GO = re.compile(r"runtime\.throw\(0x")
 """A string argument as Go up to 1.16 prints it; from 1.17 on it is in braces."""
+
+_OF_FIXED_ARENA = re.compile(
+    r"runtime\.throw\(0x.{0,80}\n.{0,200}panic\.go:(?:5\d\d|605|61[69])\b"
+)
+"""The line of panic.go with `throw` up to Go 1.10, whose heap has one range of addresses."""
+
+_LAST_FIXED, _MOST_FIXED_BYTES = 10, {"windows": 1 << 35}
+_NEARLY_FULL = 0.95
+"""Share of that range, which is 512 GiB elsewhere (_MHeapMap_TotalBits, malloc.go). It has stacks
+as well, which the heap's memory does not count. The system is not asked for more (sysAlloc)."""
+
+_WASM = re.compile(r"wasm_exec|/asm_wasm\.s|wasm://|\b(?:js|wasip1)/wasm\b")
 
 _PLATFORM = re.compile(
     # `go version`, people's words, and the names of archives of Go
@@ -193,7 +207,20 @@ def _with_versions(rows: list[Row], messages: Sequence[Message]) -> list[Row]:
         rows = [{"goos": "windows"} | row for row in rows]
     versions = set().union(*(go_versions(message.text) for message in messages if rows))
     named = {"go_version": versions.pop()} if len(versions) == 1 else {}
-    return [row | named for row in rows]
+    return [_in_arena(row | named) for row in rows]
+
+
+def _in_arena(row: Row) -> Row:
+    """Returns a row that says so if the heap has all addresses that Go up to 1.10 gives it."""
+    asked, used = row.get("requested_bytes"), row.get("in_use_bytes")
+    version = re.match(r"(<?)1\.(\d{1,3})", row.get("go_version") or "<1.17")
+    is_refused = row["kind"] == "out of memory" and row.get("is_reserved") is False
+    if not (is_refused and asked and used and version):
+        return row
+    is_old = int(version[2]) - len(version[1]) <= _LAST_FIXED
+    most = _MOST_FIXED_BYTES.get(row.get("goos") or "", 1 << 39)
+    full = used + asked * is_old > _NEARLY_FULL * most and used <= most
+    return row | {"kind": ARENA_FULL} if full and (is_old or version[1]) else row
 
 
 def _headless(messages: Sequence[Message]) -> Iterator[int]:
@@ -276,7 +303,7 @@ def _traced(row: Row, text: str) -> Row:
         known["requested_bytes"] = _requested(text)
     known |= _kind(row | known, text)
     if _OF_OLD_GO.search(text):
-        known["go_version"] = "<1.17"
+        known["go_version"] = "<1.11" if _OF_FIXED_ARENA.search(text) else "<1.17"
     # Returned memory lies below the end of the heap.
     end = _ARENA_USED.search(text) or _AT.search(text)
     if end and "runtime.sysUsed" not in text:
@@ -286,14 +313,23 @@ def _traced(row: Row, text: str) -> Row:
             known |= {"in_use_bytes": min(sizes), "goarch": "64-bit"}
     if _RESERVED.search(text):
         known["is_reserved"] = True
+    known |= _platform(text)
+    if tool := _TOOLCHAIN.search(text):
+        known["ident"] = row.get("ident") or tool["tool"]
+    return known
+
+
+def _platform(text: str) -> Row:
+    """Returns the operating system and architecture that a traceback shows."""
+    known: Row = {}
     if assembly := _ASSEMBLY.search(text):
         known["goarch"] = assembly["goarch"]
     if system := _OF_SYSTEM.search(text):
         known["goos"] = system["goos"]
+    elif _WASM.search(text):
+        known |= {"goos": "js", "goarch": "wasm"}
     elif _WINDOWS.search(text):
         known["goos"] = "windows"
-    if tool := _TOOLCHAIN.search(text):
-        known["ident"] = row.get("ident") or tool["tool"]
     return known
 
 

@@ -324,7 +324,7 @@ def test_what_batches_fill_again_is_no_growth() -> None:
 
 
 def test_without_a_limit_the_resident_memory_is_the_ceiling() -> None:
-    found = explained(limit_mib=None, scope="global")
+    found = explained(limit_mib=None, scope="global", constraint="CONSTRAINT_NONE")
     assert found.reading[0].startswith("The host ran out of memory")
     assert found.advice == (
         "Set a memory limit for the service, and GOMEMLIMIT to 90 % of it.",

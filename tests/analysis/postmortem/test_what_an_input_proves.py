@@ -283,3 +283,74 @@ def test_gc_that_is_off_runs_only_near_gomemlimit() -> None:
     }  # fmt: skip
     (death,) = read_text(json.dumps(pod)).post_mortems()
     assert "It ran with GOGC=off: GC runs only near GOMEMLIMIT, 1,024 MiB." in death.reading
+
+
+_OF_HOST = "[9.{}] {}\n"
+_INVOKED = "dockerd invoked oom-killer: gfp_mask={}, order={}, oom_score_adj=0"
+_CONSTRAINT = (
+    "oom-kill:constraint={},nodemask=1,cpuset=numa0,mems_allowed=0,global_oom,"
+    "task_memcg=/system.slice/api.service,task=api,pid=7,uid=998"
+)
+_KILL = (
+    "Out of memory: Killed process 7 (api) total-vm:2210112kB, anon-rss:812344kB, file-rss:0kB"
+)
+_NONE = _CONSTRAINT.format("CONSTRAINT_NONE")
+_FREE = " free:{} free_pcp:0 free_cma:0"
+_ZONE = "Node 0 {} free:{}kB min:67584kB low:84480kB high:101376kB active_anon:0kB"
+_ORDINARY = _INVOKED.format("0xcc0(GFP_KERNEL)", 0)
+_LARGE = _INVOKED.format("0xcc0(GFP_KERNEL)", 3)
+
+
+@pytest.mark.parametrize(
+    ("lines", "said"),
+    [
+        ([], "The host probably ran out of memory: the kernel's whole message"),
+        ([_NONE], "The host ran out of memory; no limit"),
+        ([_ORDINARY], "The host probably ran out of memory"),
+        ([_ORDINARY, "2097034 pages RAM"], "The host ran out of memory (8,192 MiB of RAM)"),
+        ([_ORDINARY, _ZONE.format("Normal", 90000), _NONE], "The host ran out of memory;"),
+        ([_ORDINARY, _ZONE.format("Normal", 611220), _NONE], "The host probably ran out"),
+        ([_ORDINARY, _ZONE.format("DMA32", 611220), _NONE], "The host ran out of memory;"),
+        ([_LARGE, _ZONE.format("Normal", 90000), _NONE], "The host ran out of memory;"),
+        ([_LARGE, _NONE], "The host ran out of memory;"),
+        (
+            [_LARGE, _ZONE.format("Normal", 611220), _NONE],
+            "no free block of 32 KiB (order=3), although 597 MiB were free",
+        ),
+        ([_INVOKED.format("0x0()", 0)], "A page fault got no memory (gfp_mask=0x0). Before"),
+        (
+            [_INVOKED.format("0x0", 0), _FREE.format(1211022), "2097034 pages RAM"],
+            "4,731 MiB of 8,192 MiB were free on the host. Before Linux 5.16",
+        ),
+        ([_INVOKED.format("0xcc0(GFP_KERNEL)", -1), _NONE], "Somebody made the kernel kill"),
+        (["SysRq : Manual OOM execution", _ORDINARY, "2097034 pages RAM"], "Somebody made"),
+        (
+            [_CONSTRAINT.format("CONSTRAINT_CPUSET")],
+            "The memory nodes of its cpuset ran out (mems_allowed=0); no memory limit",
+        ),
+        (
+            [_CONSTRAINT.format("CONSTRAINT_MEMORY_POLICY")],
+            "memory policy (numactl, mbind) ran out (nodemask=1); no memory limit",
+        ),
+    ],
+)
+def test_a_kill_on_the_whole_host_names_the_cause_that_its_message_proves(
+    lines: list[str], said: str
+) -> None:
+    text = "".join(_OF_HOST.format(n, line) for n, line in enumerate([*lines, _KILL]))
+    (death,) = read_text(text).post_mortems()
+    assert said in death.reading[0]
+    advice = " ".join(death.advice)
+    assert ("GOMEMLIMIT=" in advice) == ("memory nodes" in said or "ran out" in said)
+    assert "Add the memory limit" not in advice
+
+
+def test_what_started_one_kill_did_not_start_the_next() -> None:
+    first = [_INVOKED.format("0xcc0(GFP_KERNEL)", -1), _NONE, _KILL]
+    then = [line.replace("=7", "=8").replace("process 7", "process 8") for line in first[1:]]
+    text = "".join(
+        _OF_HOST.format(n, line) for n, line in enumerate([*first, _ORDINARY, *then])
+    )
+    by_hand, ordinary = read_text(text).post_mortems()
+    assert "Somebody" in by_hand.reading[0]
+    assert "The host ran out of memory;" in ordinary.reading[0]

@@ -480,3 +480,62 @@ def test_a_large_object_of_which_only_the_traceback_is_there_was_refused() -> No
     )
     (row,) = run.runtime_fatal.to_dicts()
     assert (row["requested_bytes"], row["goarch"]) == (0xC200000, "386")
+
+
+_OLD_THROW = "runtime.throw(0x561a8d, 0xd)\n\t{}/src/runtime/panic.go:{} +0x9c\n"
+
+
+@pytest.mark.parametrize(
+    ("asked", "used", "line", "root", "said"),
+    [
+        (
+            31195136,
+            34312716288,
+            605,
+            "C:/Go",
+            "MiB: too much for its Go, whose heap has at most 32",
+        ),
+        (
+            1 << 32,
+            549621596160,
+            605,
+            "/usr/local/go",
+            "MiB: too much for its Go, whose heap has at",
+        ),
+        (1 << 32, 549621596160, 774, "/usr/local/go", "probably too much for its Go"),
+        (
+            600 * GIB,
+            GIB,
+            616,
+            "/usr/local/go",
+            "GiB: too much for its Go, whose heap has at most",
+        ),
+        (1 << 26, 34312716288, 605, "/usr/local/go", "`ulimit -v`"),
+        (1 << 26, 20 * GIB, 605, "C:/Go", "most often the commit limit of Windows"),
+        (600 * GIB, GIB, 774, "/usr/local/go", "`ulimit -v`"),
+    ],
+)
+def test_a_heap_that_has_all_addresses_of_an_old_go_was_not_refused_by_the_system(
+    asked: int, used: int, line: int, root: str, said: str
+) -> None:
+    (death,) = read_text(
+        _PLAIN.format(asked, used) + _OLD_THROW.format(root, line)
+    ).post_mortems()
+    assert said in death.reading[0]
+    is_full = "whose heap has at most" in said or "too much" in said
+    assert ("The operating system did not refuse it." in death.reading[0]) == is_full
+    assert not (is_full and {"page", "ulimit"} & set(" ".join(death.advice).split()))
+
+
+def test_a_newer_go_has_more_addresses() -> None:
+    (death,) = read_text(
+        "go version go1.21.1 linux/amd64\n" + _PLAIN.format(1 << 32, 549621596160)
+    ).post_mortems()
+    assert "too much" not in death.reading[0]
+
+
+def test_webassembly_has_no_64_bit_build() -> None:
+    trace = "runtime.throw({0x2f6d6, 0xd})\nwasm_exec_node.js:45\n"
+    (death,) = read_text(_PLAIN.format(GIB, 3 * GIB) + trace).post_mortems()
+    assert "WebAssembly has addresses for 4 GiB at most" in death.reading[0]
+    assert "64 bits" not in " ".join(death.advice)
