@@ -734,7 +734,7 @@ COMPARISON = (
     Column("after", "Float64", "its own", "value after", _COMPARED),
     *_with_ends("delta", "its own", "after - before", _COMPARED, "lower end of the 95 % interval; null: not tested"),
     Column("verdict", "String", "", "better, worse or ~ (not significant); null: no_verdict_because says why, or the metric is unknown on one side", _COMPARED),
-    Column("no_verdict_because", "String", "", "why verdict is null: other work competed for the CPUs, the different load explains the change, …", _COMPARED),
+    Column("no_verdict_because", "String", "", "why verdict is null: other work or a CPU quota probably held up threads, the different load explains the change, …", _COMPARED),
     Column("before_s", "Float64", "s", "observed time before", _COMPARED),
     Column("after_s", "Float64", "s", "observed time after", _COMPARED),
     Column("before_runs", "Int64", "", "runs before", _COMPARED),

@@ -85,6 +85,26 @@ def candidates(predictor: Predictor, gc_cpu_target: float | None) -> dict[Settin
     return by_setting
 
 
+def without_limit(predictor: Predictor) -> list[Candidate]:
+    """Returns settings that show what a present limit costs, and are never recommended.
+
+    Without a known container, nothing shows how much memory there is beyond the limit.
+    """
+    regime = predictor.regime
+    by_gogc = regime is None or regime.set_by == "gogc"
+    if predictor.room_mib is not None or not predictor.now.limit or by_gogc:
+        return []
+    settings = [Setting(gogc, None, predictor.now.ballast) for gogc in STEPS]
+    return [
+        Candidate(setting, "", "", UNLIMITED)
+        for setting in settings
+        if _is_in_reach(predictor, setting)
+    ]
+
+
+UNLIMITED = "without-limit"
+
+
 def _is_in_reach(predictor: Predictor, setting: Setting) -> bool:
     """Returns whether GOGC is within the reach of predictions."""
     most = predictor.most_times * (predictor.now.gogc or 100.0)

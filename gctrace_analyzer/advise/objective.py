@@ -151,10 +151,11 @@ def between(low: float, high: float) -> str:
 def ends_later(row: Row, present: Row) -> Failed | None:
     """Returns why a CPU-bound program would not end early enough; None if it would."""
     gain, low = row["gain_run_time_share"], row["gain_run_time_share_low"]
+    saved = f"{100 * LEAST_SOONER:.0f} % of the time"
     if gain is None or gain < LEAST_SOONER:
-        return Failed(0, f"no other setting saves {100 * LEAST_SOONER:.0f} % of the time")
+        return Failed(0, f"no other setting saves {saved}", saved)
     if low <= 0:
-        return Failed(2, "no other setting is certain to save time")
+        return Failed(2, "no other setting is certain to save time", saved)
     return _too_dear(row, present, f"{100 * gain:.0f} % of the time")
 
 
@@ -195,11 +196,12 @@ class Failed(NamedTuple):
     """The test that a setting failed, ordered: a later one is closer to a change.
 
     The reason is given if no other setting came closer. It names no setting, because the failed
-    one need not be among those that are shown.
+    one need not be among those that are shown. `saved` is what it would have had to save.
     """
 
     number: int
     reason: str
+    saved: str = ""
 
 
 def failed_test(row: Row, present: Row, gain: Gain, aim: str) -> Failed | None:
@@ -218,15 +220,33 @@ def failed_test(row: Row, present: Row, gain: Gain, aim: str) -> Failed | None:
         "heap_peak_mib": "heap",
         "stw_share": "pauses",
     }
-    enough = f"save {100 * (1 - 1 / LEAST_GAIN):.0f} % of the {of_what[quantity]}"
+    enough = f"{100 * (1 - 1 / LEAST_GAIN):.0f} % of the {of_what[quantity]}"
     if gain.ratio < LEAST_GAIN:
-        return Failed(0, f"no other setting would {enough}")
+        return Failed(0, f"no other setting would save {enough}", enough)
     if aim in ("balanced", "cpu") and saved < LEAST_SAVING:
-        return Failed(1, f"no other setting would save {100 * LEAST_SAVING:g} % of the CPUs")
+        little = f"{100 * LEAST_SAVING:g} % of the CPUs"
+        return Failed(1, f"no other setting would save {little}", little)
     if gain.certainty(LEAST_GAIN) < CERTAIN:
-        return Failed(2, f"no other setting is certain to {enough}")
+        return Failed(2, f"no other setting is certain to save {enough}", enough)
     saving = f"{digits(100 * saved, 2)} % of the CPUs"
     return _too_dear(row, present, saving) if aim == "balanced" else None
+
+
+def failed(row: Row, present: Row, aim: Aim) -> Failed | None:
+    """Returns why a setting is not worth changing to; None if it is."""
+    if aim == "balanced" and present["run_time_ratio"] is not None:
+        return ends_later(row, present)
+    return failed_test(row, present, row["gains"][QUANTITY[aim]], aim)
+
+
+def beyond_bounds(closest: Failed, dear: list[tuple[Row, str]], present: Row, aim: Aim) -> str:
+    """Returns what it takes to save enough, if a setting that costs too much does; else ""."""
+    least = cpu_of if aim in ("memory", "latency") else peak_of
+    for row, cost_of_it in sorted(dear, key=lambda item: least(item[0])):
+        test = failed(row, present, aim)
+        if closest.saved and (test is None or test.number > closest.number):
+            return f"saving {closest.saved} would {cost_of_it}"
+    return ""
 
 
 def rarer_or_smaller(

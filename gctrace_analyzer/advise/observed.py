@@ -31,7 +31,7 @@ from gctrace_analyzer.advise.refusal import (
 )
 from gctrace_analyzer.analysis.pauses import count_idle_threads
 from gctrace_analyzer.analysis.settings.naming import gogc_name, limit_text
-from gctrace_analyzer.analysis.settings.releases import go_version
+from gctrace_analyzer.analysis.settings.releases import go_version, may_limit
 from gctrace_analyzer.analysis.settings.search import DEFAULT_GOGC
 from gctrace_analyzer.analysis.settings.setters import Eased, limit_eased, limit_sets_most_goals
 from gctrace_analyzer.analysis.thresholds import DEFAULT, roomy_limit
@@ -113,8 +113,9 @@ def baseline_of(analysis: Analysis, constants: Constants = CONSTANTS) -> Baselin
         load = with_hidden_roots(load, calm, now.gogc)
     oldest, newest = of_process(rows, process)["go_version_min", "go_version_max"].row(0)
     version = go_version(settings.value("go_version") or newest)
-    too_old = version is not None and version < _MODELED
-    too_old |= settings.value("go_version") is None and count_idle_threads(own)
+    too_old = "Go 1.9 and earlier have" if (version or _MODELED) < _MODELED else ""
+    if not too_old and settings.value("go_version") is None and count_idle_threads(own):
+        too_old = f"Go 1.9 or earlier printed this log ({_COUNTS_THREADS}), and has"
     whole = load_of(cycles, cpus) if thrashed else None
     refused = subject.unexplained_kill(analysis, process) or refusal(
         load, now, whole, inferred=inferred, too_old=too_old, by_limit=by_limit,
@@ -163,6 +164,7 @@ def baseline_of(analysis: Analysis, constants: Constants = CONSTANTS) -> Baselin
         lacks_room=not (changed or eased) and subject.lacks_room(analysis, process),
         regime=regime,
         highest=highest,
+        may_ignore_limit=not may_limit(settings.value("go_version") or oldest),
     )
     return _about_thrashing(baseline)
 
@@ -281,6 +283,8 @@ def _version_warning(oldest: str | None) -> Iterator[str]:
 
 _MODELED = (1, 10)
 """The first Go release whose pacer is modeled."""
+
+_COUNTS_THREADS = "pauses count varying numbers of processors"
 
 
 def _burst_warning(steady: pl.DataFrame, settings: Settings) -> Iterator[str]:

@@ -25,6 +25,7 @@ from gctrace_analyzer.advise.candidates import (
     times_the_least,
     why_limit,
     why_no_limit,
+    without_limit,
 )
 from gctrace_analyzer.advise.objective import (
     AIMS,
@@ -32,12 +33,12 @@ from gctrace_analyzer.advise.objective import (
     NEAR_EQUAL,
     QUANTITY,
     SMALLER,
+    beyond_bounds,
     cost,
     cpu_of,
     delays_text,
     differs,
-    ends_later,
-    failed_test,
+    failed,
     is_cheap,
     low_enough,
     peak_of,
@@ -52,7 +53,7 @@ from gctrace_analyzer.advise.tight_limit import (
     most_that_fits,
     raising_to_least,
 )
-from gctrace_analyzer.advise.turned_down import costs_too_much, fits, is_turned_down
+from gctrace_analyzer.advise.turned_down import fits, is_turned_down, too_costly
 from gctrace_analyzer.advise.whatif import agree
 from gctrace_analyzer.analysis.rules.finding import percent
 from gctrace_analyzer.analysis.thresholds import DEFAULT, roomy_limit
@@ -60,13 +61,17 @@ from gctrace_analyzer.errors import BadSettingError
 from gctrace_analyzer.units import duration_text, share_of
 
 if TYPE_CHECKING:
-    from gctrace_analyzer.advise.objective import Aim, Failed
+    from collections.abc import Sequence
+
+    from gctrace_analyzer.advise.objective import Aim
     from gctrace_analyzer.advise.prediction.model import Setting
     from gctrace_analyzer.advise.prediction.outcome import Predictor
     from gctrace_analyzer.schema import Row
 
 LEAST_SAVED_MIB = 8.0
 """MiB. A smaller heap must save at least this: a Go program has as much memory outside its heap."""
+
+NEEDS_1_19 = "GOMEMLIMIT needs Go 1.19 or later: if this is Go 1.18, it has no effect"
 
 TWICE = 2.0
 """How many times longer a setting must last to be worth a change."""
@@ -114,12 +119,10 @@ def recommend(
         for candidate in candidates(predictor, gc_cpu_target).values()
     ]
     agree([present, *rows])
-    rows = [
-        row
-        for row in rows
-        # Whoever names a target accepts its cost.
-        if gc_cpu_target or not costs_too_much(row, present, predictor, aim)
-    ]
+    beyond = [_row(predictor, candidate, present) for candidate in without_limit(predictor)]
+    # Whoever names a target accepts its cost.
+    dear = [] if gc_cpu_target else too_costly([*rows, *beyond], present, predictor, aim)
+    rows = [row for row in rows if all(row is not other for other, _ in dear)]
     calm = [row for row in rows if not is_turned_down(row, predictor, squeezed=False)]
     if not calm and not fits(present, predictor):
         calm = [row for row in rows if not is_turned_down(row, predictor, squeezed=True)]
@@ -131,7 +134,7 @@ def recommend(
             score(row, present, aim, gc_cpu_target),
         ),
     )
-    best, reason = _best(scored, present, predictor, aim, gc_cpu_target)
+    best, reason = _best(scored, dear, present, predictor, aim, gc_cpu_target)
     if best is None:
         _explain_no_change(present, predictor, reason)
         ranked = [present, *_others(_useful(scored, present, predictor, aim), present, present)]
@@ -172,7 +175,12 @@ def _unpredicted(predictor: Predictor, refused: str) -> list[Row]:
 
 
 def _best(
-    scored: list[Row], present: Row, predictor: Predictor, aim: str, target: float | None
+    scored: list[Row],
+    dear: list[tuple[Row, str]],
+    present: Row,
+    predictor: Predictor,
+    aim: Aim,
+    target: float | None,
 ) -> tuple[Row | None, str]:
     """Returns the setting worth changing to, or None and the reason."""
     lacks_room = _lacks_room(present, predictor)
@@ -181,7 +189,7 @@ def _best(
         now = predictor.now.limit or 0.0
         scored = [row for row in scored if (row["memory_limit_mib"] or math.inf) > now]
     if not scored:
-        return None, _none_fits(predictor)
+        return None, _none_fits(predictor, dear)
     if (longer := _longer(scored, present, predictor)) is not None:
         return longer, ""
     present_fits = fits(present, predictor)
@@ -195,7 +203,7 @@ def _best(
                 f"the heap, does not fit into 90 % of the container's {predictor.room_mib:,.0f} MiB"
             )
         return _towards(best, target), ""
-    gaining, reason = _gaining(scored, present, predictor, aim, target)
+    gaining, reason = _gaining(scored, dear, present, predictor, aim, target)
     if gaining is not None:
         return gaining, ""
     guard = _guard(scored, present, predictor)
@@ -215,18 +223,23 @@ def _best(
 
 
 def _gaining(
-    scored: list[Row], present: Row, predictor: Predictor, aim: str, target: float | None
+    scored: list[Row],
+    dear: list[tuple[Row, str]],
+    present: Row,
+    predictor: Predictor,
+    aim: Aim,
+    target: float | None,
 ) -> tuple[Row | None, str]:
     """Returns the setting that gains enough, or None and the reason."""
     if predictor.other_cause is not None and aim == "balanced" and target is None:
         return None, predictor.other_cause.first
-    if predictor.endless and aim == "balanced" and target is None:
+    if predictor.endless and aim != "memory" and target is None:
         return None, _none_fits(predictor)
     if predictor.load is None:
         return rarer_or_smaller(scored, present, aim, target)
     if target is not None:
         return _to_target(scored[0], present, target)
-    return _worth_it(scored, present, predictor, aim)
+    return _worth_it(scored, dear, present, predictor, aim)
 
 
 def _lacks_room(present: Row, predictor: Predictor) -> bool:
@@ -234,12 +247,14 @@ def _lacks_room(present: Row, predictor: Predictor) -> bool:
     return not predictor.endless and (present["thrash"] != "no" or predictor.lacks_room)
 
 
-def _none_fits(predictor: Predictor) -> str:
+def _none_fits(predictor: Predictor, dear: Sequence[tuple[Row, str]] = ()) -> str:
     """Returns that every other setting is rejected, and what makes room under a low limit."""
     if predictor.endless:
-        return "the live heap still grows at the end of the log, so later peaks are higher"
+        return "the live heap still grows at the end of the log, so later peaks may be higher"
     if predictor.may_lack_memory and predictor.room_mib is None:
         return "memory may have run out, and a larger heap needs more"
+    if dear:
+        return f"another setting would {dear[0][1]}"
     order = raising_to_least(predictor)
     return f"no other setting fits{f': {order}, or reduce the live heap' if order else ''}"
 
@@ -272,7 +287,11 @@ def _to_target(best: Row, present: Row, target: float) -> tuple[Row | None, str]
 
 
 def _worth_it(
-    scored: list[Row], present: Row, predictor: Predictor, aim: str
+    scored: list[Row],
+    dear: list[tuple[Row, str]],
+    present: Row,
+    predictor: Predictor,
+    aim: Aim,
 ) -> tuple[Row | None, str]:
     """Returns the setting whose gain is certain and worth a change, or why there is none.
 
@@ -280,34 +299,24 @@ def _worth_it(
     """
     usual = [row for row in scored if row["rule"] != "ballast"]
     if not usual:
-        return None, _none_fits(predictor)
-    if aim == "balanced" and present["run_time_ratio"] is not None:
-        return _passing(usual, {at: ends_later(row, present) for at, row in enumerate(usual)})
+        return None, _none_fits(predictor, dear)
+    is_by_time = present["run_time_ratio"] is not None
     cpu = present["gc_cpu_share"]
     low = present["gogc"] is not None and present["gogc"] < DEFAULT.low_gogc
     least_cpu = DEFAULT.low_gogc_cpu if low else DEFAULT.gc_cpu_warn
-    if aim == "balanced" and cpu < least_cpu:
+    if aim == "balanced" and not is_by_time and cpu < least_cpu:
         return None, low_enough(present, least_cpu)
-    failed = {
-        number: failed_test(row, present, row["gains"][QUANTITY[aim]], aim)
-        for number, row in enumerate(usual)
-    }
-    if aim == "balanced" or None not in failed.values():
+    tests = [failed(row, present, aim) for row in usual]
+    passing = [row for row, test in zip(usual, tests, strict=True) if test is None]
+    if not passing:
+        closest = max(filter(None, tests), key=lambda test: test.number)
+        return None, beyond_bounds(closest, dear, present, aim) or closest.reason
+    if aim == "balanced":
         # A balanced choice has weighed CPU against memory already.
-        return _passing(usual, failed)
+        return passing[0], ""
     quantity = QUANTITY[aim]
-    passing = [usual[number] for number, test in failed.items() if test is None]
     least = min(row[quantity] for row in passing)
     return min((row for row in passing if row[quantity] <= NEAR_EQUAL * least), key=peak_of), ""
-
-
-def _passing(rows: list[Row], failed: dict[int, Failed | None]) -> tuple[Row | None, str]:
-    """Returns the first setting that passes all tests, or the closest one and its failed test."""
-    tests = [(number, test) for number, test in failed.items() if test is not None]
-    if len(tests) < len(rows):
-        return next(rows[number] for number, test in failed.items() if test is None), ""
-    _, test = max(tests, key=lambda item: item[1].number)
-    return None, test.reason
 
 
 def _longer(scored: list[Row], present: Row, predictor: Predictor) -> Row | None:
@@ -389,6 +398,8 @@ def _add_risks(first: Row, present: Row, predictor: Predictor) -> None:
             lasts = f"lasts {lasts_text(present)}" if present["lasts_h"] else "has no room left"
             still += f", the present setting {lasts}"
         risks.append(still)
+    if predictor.may_ignore_limit and first["memory_limit_mib"] and not predictor.now.limit:
+        risks.append(NEEDS_1_19)
     if reason := why_no_limit(predictor):
         risks.append(reason)
     elif predictor.room_mib is None and (

@@ -14,6 +14,7 @@ from gctrace_analyzer.advise.prediction.path import bursts_mib
 from gctrace_analyzer.advise.prediction.widths import FACTORS, QUANTITIES, interval, terms_of
 from gctrace_analyzer.advise.refusal import FEW_CYCLES
 from gctrace_analyzer.analysis.cycles import with_held
+from gctrace_analyzer.analysis.settings.limits import STACK_TIMES
 from gctrace_analyzer.analysis.settings.releases import may_limit
 from gctrace_analyzer.analysis.thresholds import DEFAULT
 from gctrace_analyzer.frozen import frozen
@@ -84,6 +85,7 @@ class Baseline(Predictor):
         most_times: highest predictable GOGC, as a multiple of the present one: no bound.
         regime: the present setting as the heap goals show it; None without a load.
         highest: the largest live heap of the process; None without a load.
+        may_ignore_limit: whether the log may be of Go 1.18, which has no memory limit.
     """
 
     load: Load | None
@@ -106,6 +108,7 @@ class Baseline(Predictor):
     regime: Regime | None = None
     highest: Highest | None = None
     idle_mib: float = 0.0
+    may_ignore_limit: bool = False
 
     @property
     def no_evidence(self) -> str | None:
@@ -135,12 +138,15 @@ class Baseline(Predictor):
         if self.model is None:
             return self.non_heap or 0.0
         at_goal = self.model.non_heap.at(self.model.load.goal, self.now.ballast)
-        return at_goal + self.hidden_stacks_mib
+        return at_goal + self.model.non_heap.hidden_stacks
 
     @property
     def hidden_stacks_mib(self) -> float:  # type: ignore[override]
-        """Goroutine stacks that may exist beyond those assumed."""
-        return 0.0 if self.model is None else self.model.non_heap.hidden_stacks
+        """Goroutine stacks that may exist at the peak beyond those assumed."""
+        hidden = 0.0 if self.model is None else self.model.non_heap.hidden_stacks
+        return hidden * (
+            self.load.peak_stacks / self.load.stacks if self.load and hidden else 1
+        )
 
     @property
     def live_mib(self) -> float | None:
@@ -214,7 +220,11 @@ def _outcome(baseline: Baseline, setting: Setting, horizon_s: float = 0.0) -> Ou
             _with_evidence(baseline, predicted, setting)
         if setting == baseline.now and as_now:
             row_ |= _measured(baseline)
-    row_ |= baseline.memory(row_["heap_peak_mib"], predicted.center.non_heap, setting)
+    # Stacks that grow are larger when the heap is largest than the predictions assume.
+    assert baseline.load is not None
+    grown = baseline.load.peak_stacks - baseline.load.stacks
+    more = 0.0 if baseline.non_heap_is_known else STACK_TIMES[1] * grown
+    row_ |= baseline.memory(row_["heap_peak_mib"], predicted.center.non_heap + more, setting)
     return predicted
 
 

@@ -108,7 +108,7 @@ def refusal(
     whole: Load | None,
     *,
     inferred: bool,
-    too_old: bool,
+    too_old: str,
     by_limit: bool,
     too_coarse: bool = False,
 ) -> str | None:
@@ -119,7 +119,7 @@ def refusal(
         now: the present setting.
         whole: the load of the whole log if it thrashed at times, else None.
         inferred: whether GOGC was inferred from the goals.
-        too_old: whether the Go version has another pacer.
+        too_old: "Go … has" if its pacer is another one; else empty.
         by_limit: whether the memory limit sets the goals.
         too_coarse: whether the clock shows no CPU time.
     """
@@ -130,7 +130,7 @@ def refusal(
     if load.alloc <= 0 or (load.true_live <= 0 and not now.ballast):
         return "the program allocates too little for sizes printed in whole MiB"
     if too_old:
-        return "Go 1.9 and earlier have a different pacer, which is not modelled"
+        return f"{too_old} a different pacer, which is not modelled"
     if now.gogc is None and not now.limit:
         return f"GOGC is off, and an unknown memory limit sets the heap goal; {_STATE_LIMIT}"
     starved = (bool(now.limit) or by_limit) and load.effective_gogc < THRASH_GOGC

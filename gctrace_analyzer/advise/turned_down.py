@@ -5,12 +5,22 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from gctrace_analyzer.advise.candidates import HEADROOM
-from gctrace_analyzer.advise.objective import DIFFERENT, LITTLE_GC_CPU, cost, is_cheap, peak_of
+from gctrace_analyzer.advise.candidates import HEADROOM, UNLIMITED
+from gctrace_analyzer.advise.objective import (
+    DIFFERENT,
+    LITTLE_GC_CPU,
+    cost,
+    cpu_of,
+    is_cheap,
+    peak_of,
+)
+from gctrace_analyzer.analysis.rules.finding import percent
 from gctrace_analyzer.analysis.settings.naming import gogc_range, most_gogc
 from gctrace_analyzer.analysis.thresholds import DEFAULT, roomy_limit
+from gctrace_analyzer.units import digits
 
 if TYPE_CHECKING:
+    from gctrace_analyzer.advise.objective import Aim
     from gctrace_analyzer.advise.prediction.outcome import Predictor
     from gctrace_analyzer.schema import Row
 
@@ -56,26 +66,46 @@ MORE_STOPPED = 1.25
 """Ratio to the present time in pauses and assists that less GC CPU may cost."""
 
 
-def costs_too_much(row: Row, present: Row, predictor: Predictor, aim: str) -> bool:
-    """Returns whether a setting worsens other figures than the aim's beyond a bound.
+def too_high_cost(row: Row, present: Row, predictor: Predictor, aim: str) -> str:
+    """Returns which other figure than the aim's a setting worsens beyond a bound; "" if none.
 
     These are GC CPU for a smaller heap, latency for less CPU, and memory without a limit.
     """
     if present["thrash"] != "no" or not fits(present, predictor):
-        return False
+        return ""
     peak, now = peak_of(row), peak_of(present)
     higher = (row["gogc"] or math.inf) > (present["gogc"] or math.inf)
     if predictor.endless and higher:
-        return True
+        return "make a growing heap larger still"
     if predictor.may_lack_memory and predictor.room_mib is None and (higher or peak > now):
-        return True
+        return "take more memory, which may have run out"
     has_ceiling = predictor.room_mib is not None or row["memory_limit_mib"]
-    if not has_ceiling and peak > max(MORE_PEAK_TIMES * now, now + MORE_PEAK_MIB):
-        return True
+    most = max(MORE_PEAK_TIMES * now, now + MORE_PEAK_MIB)
+    if not has_ceiling and (peak > most or row["rule"] == UNLIMITED):
+        return (
+            f"take a heap peak of {digits(peak, 2)} MiB instead of {digits(now, 2)}, and the "
+            "memory limit of the container is unknown"
+        )
     if aim in ("memory", "latency") and not is_cheap(row, present):
-        return True
+        return f"take GC CPU from {percent(cpu_of(present))} to {percent(cpu_of(row))}"
     stopped, before = cost(row, "latency"), cost(present, "latency")
-    return aim == "cpu" and stopped > MORE_STOPPED * before and stopped > LITTLE_GC_CPU
+    if aim == "cpu" and stopped > MORE_STOPPED * before and stopped > LITTLE_GC_CPU:
+        return (
+            f"take pauses and assists from {percent(before)} to {percent(stopped)} of the CPU"
+        )
+    return ""
+
+
+def too_costly(
+    rows: list[Row], present: Row, predictor: Predictor, aim: Aim
+) -> list[tuple[Row, str]]:
+    """Returns the settings that cost too much of another resource, and what they would do."""
+    return [
+        (row, cost)
+        for row in rows
+        if (cost := too_high_cost(row, present, predictor, aim))
+        and not is_turned_down(row, predictor, squeezed=False)
+    ]
 
 
 def fits(row: Row, predictor: Predictor) -> bool:

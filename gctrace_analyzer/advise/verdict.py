@@ -412,7 +412,8 @@ def _action(root: Finding, effects: list[Finding], advice: Advice) -> str:
             return f"{less}. No setting can be recommended: {refused}."
         if (other := _with_less_gc_cpu(advice)) is not None:
             return f"{less}, or try {with_effects(other, advice)}."
-        return f"{less}: no other setting is certain to be worth its memory."
+        why = (present_row(advice)["why"] or "").removeprefix("no change: ")
+        return f"{less}: {why}." if why else f"{less}."
     return root.advice
 
 

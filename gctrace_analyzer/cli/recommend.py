@@ -82,6 +82,7 @@ def _configuration(run: Run, rows: pl.DataFrame, kind: str) -> str:
         NoDataError: no setting is recommended, or the present one.
     """
     from gctrace_analyzer.advise.phrases import to_set
+    from gctrace_analyzer.advise.policy import NEEDS_1_19
     from gctrace_analyzer.present.sections.advice import manifests
 
     report, first = run.report(), rows.row(0, named=True)
@@ -91,6 +92,8 @@ def _configuration(run: Run, rows: pl.DataFrame, kind: str) -> str:
     variables = to_set(first, report.advice.baseline)
     doubt = report.advice.baseline.doubt(first) if first["confidence"] == "low" else ""
     untested = f"; confidence is low ({doubt}), so test it with measure" if doubt else ""
+    if NEEDS_1_19 in (first["risk"] or ""):
+        untested += f"; {NEEDS_1_19}"
     say(f"gctrace-analyze: {variables}: {first['why']}{untested}")
     text = manifests(variables)[CONFIGURATIONS[kind]]
     # An env file, as Docker and systemd read it, has no export.

@@ -11,6 +11,7 @@ import pytest
 
 import gctrace_analyzer as gca
 from gctrace_analyzer.advise.candidates import RULES
+from gctrace_analyzer.advise.objective import AIMS
 from gctrace_analyzer.present.sections import advice
 from gctrace_analyzer.testing import read_text
 from tests.conftest import CORPUS, SAMPLES
@@ -503,3 +504,37 @@ def test_a_ballast_that_saves_no_cpu_is_no_alternative() -> None:
     """GC takes 0.029 % of the CPU."""
     run = gca.read(CORPUS / "wild" / "blog-12s-mark-tiny-heap.log")
     assert len(run.report().advice.recommendations) == 1
+
+
+def test_what_a_bound_of_the_aim_excludes_is_not_said_to_be_impossible() -> None:
+    """`whatif` shows a smaller heap and less GC CPU under settings that cost too much."""
+    text = log_of(200, live=400, start=740, end=760, goal=800, mark=9, background=90, every=0.2)
+    run = gca.read(io.StringIO(text), gogc=100)
+    assert run.whatif(gogc=50)["heap_peak_mib"][-1] < 0.85 * 760
+    (why,) = run.recommend(aim="memory").filter("now")["why"]
+    assert re.search("no change: saving 13 % of the heap would take GC CPU from .* to ", why)
+    limited = gca.read(CORPUS / "real" / "etcd" / "off-limit29" / "run.log.gz")
+    for aim in AIMS:
+        for why in limited.recommend(aim=aim)["why"]:
+            assert "no other setting" not in why
+
+
+def test_a_limit_for_a_log_that_may_be_of_go_1_18_names_the_release_that_has_it() -> None:
+    text = log_of(100)
+    advised = gca.read(io.StringIO(text), container_limit="1GiB").recommend().row(0, named=True)
+    assert advised["memory_limit_mib"]
+    assert "GOMEMLIMIT needs Go 1.19 or later" in advised["risk"]
+    known = gca.read(io.StringIO(text), container_limit="1GiB", go_version="1.19").recommend()
+    assert "needs Go" not in (known["risk"][0] or "")
+
+
+def test_stacks_at_the_peak_are_part_of_its_memory() -> None:
+    text = log_of(60, every=1, live=lambda n: 20 + n, goal=lambda n: 40 + 2 * n,
+                  start=lambda n: 36 + 2 * n, end=lambda n: 39 + 2 * n)  # fmt: skip
+    lines = [
+        line.replace("0 MB stacks", f"{number} MB stacks")
+        for number, line in enumerate(text.splitlines())
+    ]
+    run = gca.read(io.StringIO("\n".join(lines)), container_limit="2GiB")
+    now = run.recommend().filter("now").row(0, named=True)
+    assert now["memory_peak_mib"] - now["heap_peak_mib"] > 59

@@ -88,7 +88,10 @@ def test_settings_with_long_names_are_told_apart_by_letters() -> None:
 def test_a_side_that_keeps_its_rate_while_marking_makes_the_rate_a_load() -> None:
     """A few cycles of the other side may seem CPU-bound; a load that differs is then still said."""
     service, batch = log("svc-a", "gogc100"), log("batch-c", "gogc100")
-    assert gca.compare(batch, batch).load_is_given is False
+    same = gca.compare(batch, batch)
+    assert same.load_is_given is False
+    # What limits the program is a guess, and both sides do the same.
+    assert "; same allocation rate." in str(same)
     found = gca.compare(service, batch)
     assert found.load_is_given
     assert "load" in {each.what for each in found.differences}

@@ -94,8 +94,7 @@ class Load:
         period_variation: the same for the time from cycle to cycle.
         no_room_share: share of the cycles with hardly any room between live heap and goal.
         runway: the pacer's estimate of what is allocated during marking.
-        room_used: the median share of the room from trigger to goal that is allocated during
-            marking.
+        room_used: the median share of the room from trigger to goal allocated during marking.
         effective_gogc: the median of the effective GOGC.
         calm_end_max: the largest heap without bursts of allocation during single markings.
         roots: stacks and globals, including what is too small to be printed.
@@ -121,6 +120,7 @@ class Load:
     stw_cpu_ms: float
     late_pauses: LatePauses
     stacks: float
+    peak_stacks: float
     roots: float
     marked_live: float
     marked_live_p50: float
@@ -370,6 +370,7 @@ def load_of(cycles: pl.DataFrame, cpus: float | None = None) -> Load | None:
         stw_cpu_ms=mean("stw_sweep_term_cpu_ms") + mean("stw_mark_term_cpu_ms"),
         late_pauses=LatePauses.of(steady),
         stacks=stacks,
+        peak_stacks=max(stacks, float(steady["stacks_mib"][end.arg_max() or 0] or 0)),
         roots=stacks + mean("globals_mib"),
         marked_live=mean_of(live) + 0.5,
         marked_live_p50=median(live) + 0.5,
@@ -451,7 +452,6 @@ def with_hidden_roots(load: Load, cycles: pl.DataFrame, gogc: float) -> Load:
 
 
 ENOUGH_GOALS = 5
-
 MANY = 20_000
 """Number of values from which on several threads sort faster."""
 

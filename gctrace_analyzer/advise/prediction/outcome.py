@@ -65,6 +65,7 @@ class Predictor:
         regime: the present setting as the heap goals show it; None if they are not used.
         hidden_stacks_mib: goroutine stacks that may exist beyond those assumed.
         idle_mib: resident memory beyond what is predicted for the present setting.
+        may_ignore_limit: whether the program may be of Go 1.18, which has no memory limit.
     """
 
     __slots__ = ()
@@ -82,6 +83,7 @@ class Predictor:
     regime: Regime | None = None
     hidden_stacks_mib: float = 0.0
     idle_mib: float = 0.0
+    may_ignore_limit: bool = False
 
     if TYPE_CHECKING:  # A field in one predictor may be derived from the log in another.
 

@@ -159,8 +159,8 @@ def _load_difference(
         yield Difference(
             "note",
             "throughput",
-            f"The program allocates as fast as it can ({rates}). The rate is a result, not the "
-            "load.",
+            f"The program probably allocates as fast as it can ({rates}). The rate is then a "
+            "result, not the load.",
         )
 
 
@@ -224,15 +224,16 @@ def _live_heap_difference(change: Change, shown: Change) -> Iterator[Difference]
 
 
 def _contention(*sides: tuple[Circumstances, Sequence[Measured]]) -> Iterator[Difference]:
-    """Yields a note if other work competed for the CPUs of a side."""
+    """Yields a note if threads of a side often waited for a CPU."""
     late = [(side.label, late_of(runs)) for side, runs in sides]
     contended = [f"{label} ({pauses})" for label, pauses in late if pauses.are_common]
     if contended:
         yield Difference(
             "note",
             "contended",
-            "GC CPU and pauses are not compared (–): other work competed for the CPUs of "
-            f"{' and of '.join(contended)}. Repeat both sides on a quiet machine.",
+            "GC CPU and pauses are not compared (–): other work or a CPU quota probably held up "
+            f"threads of {' and of '.join(contended)}. Repeat both sides on a quiet machine, "
+            "without a CPU quota.",
         )
 
 

@@ -45,11 +45,12 @@ def growth(intervals: pl.DataFrame) -> Iterator[str]:
 
 
 def growth_of_stacks(stacks_mib: pl.Series) -> tuple[float, float] | None:
-    """Returns the stacks at the beginning and at the end; None if they hardly grew."""
+    """Returns the first and the last size of the stacks; None if they hardly grew."""
     ends = _ends(stacks_mib)
     if ends is None or ends[1] - ends[0] < max(STACKS_MIB, ends[0] * (STACKS_TIMES - 1)):
         return None
-    return ends
+    known = stacks_mib.drop_nulls()
+    return float(known[0]), float(known[-1])
 
 
 def growth_of_goroutines(cycles: pl.DataFrame) -> tuple[int, int] | None:

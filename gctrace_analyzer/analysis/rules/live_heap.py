@@ -116,9 +116,13 @@ def _also_grew(facts: ProcessFacts) -> str:
 
     A goroutine that never ends keeps its stack and everything the stack refers to.
     """
-    if (numbers := growth_of_goroutines(facts.cycles)) is not None:
+    assert facts.growth is not None
+    begin_s, end_s = facts.growth.first_s, facts.growth.last_s
+    # Both are of the time in which the live heap grew.
+    cycles = facts.cycles.filter(pl.col("start_s") >= begin_s, pl.col("end_s") <= end_s)
+    if (numbers := growth_of_goroutines(cycles)) is not None:
         return f", and the number of goroutines from {numbers[0]:,} to {numbers[1]:,},"
-    if (stacks := growth_of_stacks(facts.warmed_up["stacks_mib"])) is not None:
+    if (stacks := growth_of_stacks(cycles["stacks_mib"])) is not None:
         return f", and goroutine stacks from {stacks[0]:,.0f} to {stacks[1]:,.0f} MiB,"
     return ""
 

@@ -28,7 +28,8 @@ _LARGE_ROOTS = (
 @rule(
     "GC029",
     "large-stacks",
-    meaning="Goroutine stacks are a large part of what GC has to mark.",
+    meaning="Goroutine stacks are large: GC scans what is in use of them, and they raise the heap "
+    "goal.",
     condition=_LARGE_ROOTS.format(what="the stacks"),
     advice="Use fewer goroutines, or shallower ones; stacks count towards the heap goal.",
     needs="stacks that each line prints (Go 1.18 and later)",
@@ -67,7 +68,10 @@ def _large_roots(facts: ProcessFacts, column: str, words: str) -> Iterator[Evide
         return
     if size >= t.roots_min_mib and size > t.roots_share * max(live, 1):
         text = f"{words} of {size:,.0f} MiB, next to a live heap of {live:,.0f} MiB,"
-        most = "are most of what GC scans, and raise" if size > live else "raise"
+        # Up to Go 1.19 the lines print the allocated stacks, of which GC scans what is in use.
+        is_scanned = column != "stacks_mib" or not facts.may_be_before(1, 20)
+        most = f"{'are' if is_scanned else 'may be'} most of what GC scans, and raise"
+        most = most if size > live else "raise"
         text = f"{text} {most} the heap goal."
         is_costly = (facts.summary.gc_cpu_share or 0.0) > t.gc_cpu_warn
         yield Evidence(

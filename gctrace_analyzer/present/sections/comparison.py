@@ -403,7 +403,7 @@ _TIMES = {"alloc_mib_per_s": "allocation per second", "stw_p99_ms": "p99 pauses"
 
 _DOUBTS = {
     "procs": "GOMAXPROCS differs",
-    "contended": "other work competed for the CPUs",
+    "contended": "other work or a CPU quota probably held up threads",
 }
 """Possible causes other than the change and the load."""
 
@@ -422,7 +422,14 @@ def _load(pair: Pair) -> str:
     if alloc.no_verdict_because == ONE_RUN:
         rate = percent(alloc.relative or 0.0)
         return f"but the allocation rate differs ({rate}), and {ONE_RUN}"
-    return "same load" if pair.load_is_given else "the program allocates as fast as it can"
+    if pair.load_is_given:
+        return "same load"
+    is_other = alloc.is_significant
+    return (
+        "the program probably allocates as fast as it can"
+        if is_other
+        else "same allocation rate"
+    )
 
 
 def _best(pairs: Sequence[Pair]) -> str:

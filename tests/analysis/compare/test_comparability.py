@@ -154,8 +154,8 @@ def test_other_work_on_the_cpus_is_noted_once() -> None:
     each = only(runs=(busy, quiet))
     assert each.what == "contended"
     assert each.sentence.startswith(
-        "GC CPU and pauses are not compared (–): other work competed for the CPUs of before (4 of "
-        "80 pauses take over 1 ms and 10 times the median of their phase)."
+        "GC CPU and pauses are not compared (–): other work or a CPU quota probably held up threads of "
+        "before (4 of 80 pauses take over 1 ms and 10 times the median of their phase)."
     )
     assert "of after (4 of 80" in only(runs=(quiet, busy)).sentence
     assert " and of after (4 of 80" in only(runs=(busy, busy)).sentence
