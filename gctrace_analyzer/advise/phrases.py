@@ -223,8 +223,10 @@ def first_words(analysis: Analysis, *, short: bool) -> str:
         start = f"There is no {shown}{here}"
     elif s.gc_cpu_share is not None:
         start = f"GC is not a problem{here}"
+    elif s.stw_max_ms is None:
+        return f"{what} does not show whether GC is a problem"
     else:
-        start = f"No problem found{seen}"
+        start = f"There is no problem with pauses{here}"
     if (longest_pause_after_start_up(analysis) or s.stw_max_ms or 0) > t.stw_bad_ms:
         start += ", except for single long pauses"
     return start

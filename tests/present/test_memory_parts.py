@@ -34,6 +34,7 @@ def test_memory_that_no_gogc_lowers_is_named() -> None:
     # Sys has 512 MiB that are in none of the other fields.
     assert [row[:2] for row in table.rows] == [
         ("heap in use", "512 MiB"),
+        ("not in use", "512 MiB"),
         ("runtime (OtherSys)", "4,608 MiB"),
         ("outside the heap", "512 MiB"),
     ]
@@ -42,7 +43,8 @@ def test_memory_that_no_gogc_lowers_is_named() -> None:
 @pytest.mark.parametrize(
     ("others", "rest", "remedy"),
     [
-        ({}, "512 MiB", "little (tables of the runtime; stacks)"),
+        ({}, "512 MiB",
+         "fewer goroutines if it is stacks; little if it is tables of the runtime"),
         # What has a row of its own is not named again; caches (MCacheSys) have none.
         ({"StackSys": GIB // 8, "MSpanSys": GIB // 8, "MCacheSys": GIB // 64},
          "256 MiB", "little (tables of the runtime)"),
@@ -75,7 +77,7 @@ def test_resident_memory_that_is_not_go_is_a_part() -> None:
         ("idle heap", "1,024 MiB", "25.0 %"),
         # Without the version of Go, what it returned may be resident.
         ("returned, or cgo", "1,024 MiB", "25.0 %"),
-        ("outside Go", "1,024 MiB", "25.0 %"),
+        ("outside Go (at least)", "1,024 MiB", "25.0 %"),
     ]
 
 
@@ -83,7 +85,7 @@ def test_resident_memory_that_is_not_go_is_a_part() -> None:
     ("version", "name", "off_heap_mib"),
     [
         ("1.14.3", "returned, kept", None),
-        ("1.22.0", "outside Go", 2048),
+        ("1.22.0", "outside Go (at least)", 2048),
         (None, "returned, or cgo", 2048),
     ],
 )
@@ -321,7 +323,7 @@ def test_what_c_code_has_is_not_memory_that_go_returned() -> None:
 
 def test_before_go_112_returned_memory_was_not_resident() -> None:
     rows = parts_of(COCKROACH.format("2.8 GiB/2.1 GiB CGO alloc/total"))
-    assert rows["outside Go"][0] == "1.0–1.4 GiB"
+    assert rows["outside Go (at least)"][0] == "1.0–1.4 GiB"
     assert not any("madvdontneed" in row[2] for row in rows.values())
 
 
@@ -330,7 +332,8 @@ def test_metrics_that_go_115_does_not_have_exclude_memory_that_it_kept() -> None
     text = "".join(f"go_memstats_{name}_bytes {size * GIB}\n" for name, size in sizes.items())
     text += f"process_resident_memory_bytes {4 * GIB}\n"
     assert "returned, or cgo" in parts_of(text)
-    assert parts_of(f"{text}go_gc_gomemlimit_bytes {8 * GIB}\n")["outside Go"][0] == "2,048 MiB"
+    later = parts_of(f"{text}go_gc_gomemlimit_bytes {8 * GIB}\n")
+    assert later["outside Go (at least)"][0] == "2,048 MiB"
 
 
 def test_a_far_goal_does_not_prove_that_free_slots_will_be_filled() -> None:
@@ -358,7 +361,9 @@ HEAP = "# runtime.MemStats\n# HeapAlloc = 148210432\n# Sys = 402653184\n# HeapRe
 def test_what_docker_charges_is_not_resident_memory() -> None:
     with_peak = read_text(DOCKER.format(f"{HEAP}# {PEAK}"))
     assert with_peak.memstats["rss_bytes"].to_list() == [None]
-    assert "(1,536 MiB at its peak, 80.0 % of RSS)" in verdict(with_peak.report()).action
+    assert (
+        "(1,536 MiB at its peak, 80.0 % of the peak RSS)" in verdict(with_peak.report()).action
+    )
     # Without any other size it is the nearest one, and the report says so.
     alone = read_text(DOCKER.format(HEAP))
     assert (
@@ -404,3 +409,48 @@ def test_the_live_heap_of_a_dump_is_said() -> None:
     text += f"/memory/classes/heap/objects:bytes {56 << 20}\n/memory/classes/total:bytes {117 << 20}\n"
     said = verdict(read_text(text).report()).sentence
     assert "The heap goal was 80.0 MiB, with a live heap of 38.0 MiB." in said
+
+
+@pytest.mark.parametrize(
+    ("sizes", "name", "size"),
+    [
+        ({"heap_sys": 1400, "heap_inuse": 990, "heap_released": 180}, "idle heap", "230 MiB"),
+        ({"heap_sys": 1400, "heap_inuse": 990}, "not in use", "410 MiB"),
+        ({"heap_sys": 1400, "heap_inuse": 1400, "heap_released": 0}, "idle heap", None),
+        # Stacks count as heap in some exports.
+        ({"heap_sys": 900, "heap_inuse": 990, "heap_released": 0}, "idle heap", None),
+    ],
+)
+def test_the_idle_heap_follows_from_the_other_two(
+    sizes: dict[str, int], name: str, size: str | None
+) -> None:
+    sizes = {"sys": 1600, "alloc": 900, **sizes}
+    page = "".join(f"go_memstats_{part}_bytes {size << 20}\n" for part, size in sizes.items())
+    shown = parts_of(f"{page}process_resident_memory_bytes {1650 << 20}\n")
+    assert shown.get(name, (None,))[0] == size
+
+
+@pytest.mark.parametrize(
+    ("limit_mib", "remedy"),
+    [
+        (1024, "fewer live objects"),
+        (1250, "fewer live objects"),
+        (4096, "fewer live objects, lower GOGC or GOMEMLIMIT"),
+    ],
+)
+def test_a_lower_limit_does_not_lower_what_is_above_the_limit(
+    limit_mib: int, remedy: str
+) -> None:
+    sizes = {"sys": 1200, "heap_alloc": 900, "heap_inuse": 950, "heap_sys": 1000}
+    page = "".join(f"go_memstats_{part}_bytes {size << 20}\n" for part, size in sizes.items())
+    shown = parts_of(f"{page}go_gc_gomemlimit_bytes {limit_mib << 20}\n")
+    assert shown["heap objects"][-1] == remedy
+
+
+def test_shares_of_the_peak_are_not_those_of_the_resident_memory() -> None:
+    fields = {"Alloc": GIB, "Sys": 2 * GIB, "HeapSys": 2 * GIB - 1, "HeapInuse": GIB}
+    lines = "".join(f"# {name} = {value}\n" for name, value in fields.items())
+    text = f"heap profile: 1: 2 [3: 4] @ heap/1048576\n# runtime.MemStats\n{lines}"
+    table = memory_parts(read_text(f"{text}# MaxRSS = {3 * GIB}\n").report())
+    assert table is not None
+    assert table.head[2] == "of 3,072 MiB peak RSS"

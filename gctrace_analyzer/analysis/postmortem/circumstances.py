@@ -63,7 +63,7 @@ def about_limit(facts: Evidence, tables: Mapping[str, pl.DataFrame]) -> Iterator
         yield _at_limit(facts, facts.limit.limit_mib)
     else:
         most = death.used_bytes
-        used = "" if most is None else f"It used {_in_tenths(most / MIB)} at most."
+        used = "" if most is None else f"It used {in_tenths(most / MIB)} at most."
         if said := f"{used}{restarts_of(death)}".strip():
             yield said
     if death.killed_with or death.oom_group:
@@ -74,7 +74,7 @@ def about_limit(facts: Evidence, tables: Mapping[str, pl.DataFrame]) -> Iterator
     )
 
 
-def _in_tenths(size_mib: float) -> str:
+def in_tenths(size_mib: float) -> str:
     """Returns a size, in GiB if it is a number of tenths of them, as systemd prints sizes."""
     tenths = size_mib * 10 / 1024
     is_cut = tenths >= 10 and abs(tenths - round(tenths)) < MIB**-1

@@ -377,7 +377,7 @@ class Death:
             full = "because the host's memory and swap were nearly full"
             return f"by systemd-oomd {full}" if self.reason else "by systemd-oomd"
         if self.killer == EVICTOR:
-            return "by the kubelet because its node ran low on memory"
+            return "by the kubelet, which counted too little memory left on its node"
         if self.killer in SUPERVISORS:
             return f"by {self.killer} for its memory use"
         if self.killer == "macOS" and self.scope == "memcg":

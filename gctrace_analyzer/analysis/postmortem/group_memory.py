@@ -38,7 +38,8 @@ FIND_LARGEST = (
 )
 _FIND_PODS = (
     "Find out which pods of the node use the most memory (`kubectl top pods -A --sort-by=memory`), "
-    "and give them requests and limits: {} had only {}, by its working set."
+    "and give them requests and limits: {} had only {}, by its working set. If `free` shows much "
+    "more available on the node, look for page cache and tmpfs in memory.stat of its root group."
 )
 _ACTIONS = {
     _IN_MEMORY: "Find out which program writes the {} of " + _IN_MEMORY + ", and limit them "
@@ -294,14 +295,19 @@ def not_of_victim(facts: Evidence) -> dict[str, float]:
     return {what: size for what, size in sizes.items() if size > 0}
 
 
+def if_new(facts: Evidence, settings: Settings) -> str:
+    """Returns that GOMEMLIMIT needs Go 1.19, as the end of a condition; empty if it is known."""
+    is_recent = facts.death.logged_at is not None and facts.limit.limit_mib is not None
+    return "" if settings.value("go_version") or is_recent else " and its Go is 1.19 or later"
+
+
 def below_size(facts: Evidence, settings: Settings, if_go: str) -> str | None:
     """Returns a GOMEMLIMIT below the size of a program whose Go memory may be unknown."""
     room = gomemlimit(facts, settings)
     if room is None:
         return None
-    release = "" if settings.value("go_version") else " and its Go is 1.19 or later"
     begin = f"{if_go}set" if if_go else "To buy time, set"
     what = {"global": "its host more memory"}.get(facts.death.scope or "", "it more memory")
     what = what if facts.death.scope in (None, "global", "memcg") else "it more memory nodes"
-    fits = f"if its live heap is smaller{release}. Otherwise, give {what}."
+    fits = f"if its live heap is smaller{if_new(facts, settings)}. Otherwise, give {what}."
     return f"{begin} GOMEMLIMIT{room}, {fits}"

@@ -53,8 +53,9 @@ _NAMES = ("unit", "name", "container", "container_id")
 _OF_PROCESSES = ("kernel", *THRESHOLD_KILLERS)
 """Killers that name the process, and do not report the end of its container."""
 
+_TIMES = ("logged_at", "printed_at", "started_at", "monotonic_s")
 _FACTS = (
-    "logged_at", "printed_at", "started_at", "monotonic_s", "host", "unit", "name", "container",
+    *_TIMES, "host", "unit", "name", "container",
     "container_id", "pod", "limit_bytes", "scope", "restart_count",
     "restarts_in_s", "memory_now_bytes",
 )  # fmt: skip
@@ -152,7 +153,10 @@ def _left(
             kill = kills.all[number]
             # A unit around the killed one reports the kill too: its name is not the victim's.
             is_around = kill.unit and report.unit and kill.unit != report.unit
-            facts = [name for name in _FACTS if not (is_around and name in _NAMES)]
+            # An end without a word about memory may be another one, at another time.
+            is_other = not report.proven and gap_s(kill, report) is None
+            left_out = (*(_NAMES if is_around else ()), *(_TIMES if is_other else ()))
+            facts = [name for name in _FACTS if name not in left_out]
             kill = kill.completed(report, facts)
             kills.all[number] = replace(kill, logged_in=(report.source, report.line_no))
     return left

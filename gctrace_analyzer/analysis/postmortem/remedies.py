@@ -368,7 +368,10 @@ def without_cycles(
     is_around = not facts.death.subject.startswith("The program")
     program = "the program in it" if is_around else victim or "it"
     if_go = "" if is_go else f"If {program} is written in Go, "
-    yield from (_FIND_CHILD,) if is_of_child else _steps(facts, settings, if_go)
+    of_limit = ", or on its host if it has none" * (limit is None)
+    yield from (
+        (_FIND_CHILD.format(of_limit),) if is_of_child else _steps(facts, settings, if_go)
+    )
     if facts.death.by_runtime:
         yield from of_runtime(facts.death)
     if not (facts.is_small_part or is_of_child):
@@ -380,7 +383,7 @@ def without_cycles(
 
 _FIND_CHILD = (
     "Find out which process was killed (the kernel's log of that time names it), and leave room "
-    "for it under the limit."
+    "for it under the limit{}."
 )
 
 
@@ -405,7 +408,8 @@ def _steps(facts: Evidence, settings: Settings, if_go: str) -> Iterator[str]:
         too_high = f", not {size_text(given)}" if given else ""
         yield (
             f"{if_go}{'set' if if_go else 'Set'} GOMEMLIMIT{room}{too_high}"
-            ": this prevents the next kill if the live heap and the memory outside of Go fit."
+            ": this prevents the next kill if the live heap and the memory outside of Go fit"
+            f"{group_memory.if_new(facts, settings)}."
         )
     else:
         yield from _buy_time(facts, settings, if_go)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from gctrace_analyzer.advise.killed import resident_is
+from gctrace_analyzer.analysis.postmortem.circumstances import in_tenths
 from gctrace_analyzer.analysis.postmortem.death import DEEDS, KINDS, REFUSED
 from gctrace_analyzer.analysis.postmortem.explanation import LAST_S
 from gctrace_analyzer.analysis.settings.printed import NAMES, written
@@ -435,7 +436,7 @@ def units(report: Report) -> Table | None:
             (
                 name if len(name) <= 30 else name[:14] + "…" + name[-15:],
                 duration(unit.cpu_s),
-                mib(unit.memory_peak_mib),
+                "–" if unit.memory_peak_mib is None else in_tenths(unit.memory_peak_mib),
                 part,
                 "–" if unit.num_gc is None else f"{unit.num_gc:,}",
             )

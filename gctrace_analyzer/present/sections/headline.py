@@ -92,6 +92,7 @@ def verdict(report: Report) -> Statement:
     risen, next_step = rise(report)
     parts.extend(filter(None, [risen]))
     level, action = reached.level, f"{reached.action} {next_step}".strip()
+    level = "info" if next_step and level == "ok" else level
     grew = (text for text in report.analysis.summary.warnings if text.startswith(GREW))
     if (leak := next(grew, "")) and "goroutines" not in reached.sentence:
         text, _, compare = leak.partition(": ")

@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     import polars as pl
 
     from gctrace_analyzer.analysis.postmortem.memory_of_dumps import Memory
+    from gctrace_analyzer.analysis.settings.known import Settings
     from gctrace_analyzer.present.report import Report
     from gctrace_analyzer.schema import Row
 
@@ -84,12 +85,25 @@ _IN_USE, _OBJECTS = "heap in use", "heap objects"
 _HEAP = (_IN_USE, _OBJECTS)
 _AT_LEAST, _PEAK = " (at least)", " (peak)"
 
-_IN_WORDS = {"of RSS": "of RSS", "of Go": "of what Go holds", "of heap": "of the heap"}
+_IN_WORDS = {
+    "of RSS": "of RSS",
+    "of peak": "of the peak RSS",
+    "of Go": "of what Go holds",
+    "of heap": "of the heap",
+}
 
-_HEAD = {"of RSS": "of {} RSS", "of Go": "of Go's {}", "of heap": "of {} heap"}
+_HEAD = {
+    "of RSS": "of {} RSS",
+    "of peak": "of {} peak RSS",
+    "of Go": "of Go's {}",
+    "of heap": "of {} heap",
+}
 """The heading of the shares, by their total."""
 
 _MOST_SENTENCES = 3
+
+_NEAR_LIMIT = 0.95
+"""Share of GOMEMLIMIT. With more, the limit sets the heap goal, and a lower one is not kept."""
 
 _SMALL = 0.01
 """Share. Smaller parts are left out."""
@@ -103,7 +117,7 @@ def memory_parts(report: Report) -> Table | None:
     rest, row = total - sum(part.size_mib for part in parts), _last(report)
     # Memory in a peak beyond later parts may be gone.
     step = _step(row) if row else 0.0
-    if rest > _CONSPICUOUS * total and (of != "of RSS" or (row and row["rss_bytes"])):
+    if rest > _CONSPICUOUS * total and of != "of peak":
         unknown = "unknown: the input does not say what it is"
         goroutines = (row or {}).get("goroutines") or 0
         stacks = goroutines * LEAST_STACK_MIB
@@ -169,14 +183,15 @@ def _known(report: Report) -> tuple[list[_Part], float, str] | None:
     total = None if row is None else _total(row)
     if row is None or total is None or total < LEAST_MIB:
         return None
-    parts = [*_parts(row, report.analysis.settings.value("go_version"))]
+    parts = [*_parts(row, report.analysis.settings)]
     # Mapped memory need not be resident, so resident memory may be less than a part.
     if not parts or max(part.size_mib for part in parts) > total:
         return None
     resident = row["rss_bytes"] or row["rss_peak_bytes"]
     if resident and sum(part.size_mib for part in parts) > total and (held := _held(row)):
         total, resident = held, None
-    return parts, total, "of RSS" if resident else "of Go" if _held(row) else "of heap"
+    of_process = "of RSS" if row["rss_bytes"] else "of peak"
+    return parts, total, of_process if resident else "of Go" if _held(row) else "of heap"
 
 
 def memory_sentences(report: Report) -> Iterator[str]:
@@ -232,9 +247,11 @@ def _mib(row: Mapping[str, int | None], *names: str) -> float | None:
     return next((size / MIB for size in known if size is not None), None)
 
 
-def _parts(row: Mapping[str, int | None], go: str | None) -> Iterator[_Part]:
+def _parts(row: Mapping[str, int | None], settings: Settings) -> Iterator[_Part]:
     """Yields the heap, the runtime's other memory, and what is not Go's."""
-    yield from _of_heap(row, may_limit=may_limit(go))
+    go, limit = settings.value("go_version"), settings.value("memory_limit_mib")
+    at_limit = isinstance(limit, int | float) and (_held(row) or 0.0) > _NEAR_LIMIT * limit
+    yield from _of_heap(row, may_limit=may_limit(go), at_limit=at_limit)
     of_runtime = [*_of_runtime(row)]
     yield from of_runtime
     sys, heap, in_use = (
@@ -242,11 +259,13 @@ def _parts(row: Mapping[str, int | None], go: str | None) -> Iterator[_Part]:
     )
     if sys is not None and heap is not None and heap >= (in_use or 0.0):
         rest = sys - heap - sum(part.size_mib for part in of_runtime)
-        stacks = "" if any(part.name == "stacks" for part in of_runtime) else "; stacks"
-        yield _Part("outside the heap", rest, f"little (tables of the runtime{stacks})")
+        is_known = any(part.name == "stacks" for part in of_runtime)
+        lowers = "little (tables of the runtime)" if is_known else _STACKS_OR_TABLES
+        yield _Part("outside the heap", rest, lowers)
     yield from _beyond_go(row, go)
 
 
+_STACKS_OR_TABLES = "fewer goroutines if it is stacks; little if it is tables of the runtime"
 _KEPT = ("returned, kept", "GODEBUG=madvdontneed=1, or Go 1.16 and later")
 _MAY_BE_KEPT = ("returned, or cgo", "Go 1.12–1.15: madvdontneed=1; else less cgo")
 _KEPT_OR_OTHER = ("returned, or other", "Go 1.12–1.15: madvdontneed=1; else less mmap, code")
@@ -257,10 +276,11 @@ def _beyond_go(row: Mapping[str, int | None], go: str | None) -> Iterator[_Part]
     """Yields the resident memory that Go does not hold, or may not hold."""
     released, of_go = _mib(row, "heap_released_bytes"), _held(row)
     is_known = released is not None or row["mapped_bytes"] is not None
-    name = "" if is_known else _AT_LEAST
+    # Not all that Go obtained needs to be resident.
+    name = _AT_LEAST
     if row["rss_bytes"] is None:
         # Memory that Go obtained never shrinks, so a peak beyond it was not Go's.
-        name, of_go = _PEAK, _mib(row, "sys_bytes")
+        name, is_known, of_go = _PEAK, False, _mib(row, "sys_bytes")
     resident = _mib(row, "rss_bytes", "rss_peak_bytes")
     heap = [_mib(row, f"heap_{part}_bytes") for part in ("inuse", "free")]
     if resident is not None and of_go is None and None not in heap:
@@ -274,7 +294,7 @@ def _beyond_go(row: Mapping[str, int | None], go: str | None) -> Iterator[_Part]
         yield _Part("C code (cgo)", of_c, "smaller caches in C (no GOGC or GOMEMLIMIT)")
         beyond -= of_c
     within = _within(row, "rss_bytes", "mapped_bytes", *(["cgo_bytes"] if of_c else []))
-    if not name and released and kept is not False:
+    if is_known and released and kept is not False:
         # Nothing shows how much of it the host has taken back.
         of_returned = min(released, beyond)
         said = _KEPT if kept else _KEPT_OR_OTHER if of_c else _MAY_BE_KEPT
@@ -285,13 +305,16 @@ def _beyond_go(row: Mapping[str, int | None], go: str | None) -> Iterator[_Part]
         yield _Part(f"outside Go{name}", beyond, less, within)
 
 
-def _of_heap(row: Mapping[str, int | None], *, may_limit: bool) -> Iterator[_Part]:
+def _of_heap(
+    row: Mapping[str, int | None], *, may_limit: bool, at_limit: bool
+) -> Iterator[_Part]:
     """Yields the objects, the free memory between them, and the idle memory."""
     in_use, idle, released = (
         _mib(row, f"heap_{name}_bytes") for name in ("inuse", "idle", "released")
     )
     objects = _mib(row, *_ALLOCATED)
-    fewer = f"fewer live objects, lower GOGC{' or GOMEMLIMIT' * may_limit}"
+    lower = f", lower GOGC{' or GOMEMLIMIT' * may_limit}"
+    fewer = f"fewer live objects{lower * (not at_limit)}"
     if in_use is not None and (objects is None or objects > in_use):
         yield _Part(_IN_USE, in_use, fewer)
     elif objects is not None:
@@ -303,13 +326,20 @@ def _of_heap(row: Mapping[str, int | None], *, may_limit: bool) -> Iterator[_Par
             "lower peaks; fewer objects that stay",
         )
     kept = _mib(row, "heap_free_bytes")
+    within, whole = 0.0, _mib(row, "heap_sys_bytes")
+    if idle is None and whole is not None and in_use is not None:
+        # HeapSys is HeapInuse and HeapIdle.
+        idle = max(whole - in_use, 0.0)
+        within = _within(row, "heap_sys_bytes", "heap_inuse_bytes", "heap_released_bytes")
     if kept is None and idle is not None and released is not None:
-        kept = idle - released
+        kept = max(idle - released, 0.0)
     if kept is not None:
-        yield _Part("idle heap", kept, f"{'GOMEMLIMIT, ' * may_limit}debug.FreeOSMemory")
+        lowers = f"{'GOMEMLIMIT, ' * may_limit}debug.FreeOSMemory"
+        yield _Part("idle heap", kept, lowers, within)
     elif idle is not None:
         by = "GOMEMLIMIT" if may_limit else "debug.FreeOSMemory"
-        yield _Part("not in use", idle, f"{by}, as far as it is not returned already")
+        lowers = f"{by}, as far as it is not returned already"
+        yield _Part("not in use", idle, lowers, within)
 
 
 def _of_runtime(row: Mapping[str, int | None]) -> Iterator[_Part]:

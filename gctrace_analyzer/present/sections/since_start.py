@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Any
 
 import polars as pl
@@ -205,13 +206,28 @@ def _rates(row: Mapping[str, Any], *, is_little: bool) -> Iterator[str]:
         )
 
 
+_FORCE_LESS = (
+    "Remove most calls of `runtime.GC` and `debug.FreeOSMemory`, also in the libraries that it "
+    "uses: no GOGC or GOMEMLIMIT makes these cycles fewer."
+)
+
+
+def force_less(report: Report) -> str:
+    """Returns what to do if the programs force most of their cycles; else an empty text."""
+    rows = report.analysis.dumps.since_start.to_dicts()
+    return _FORCE_LESS * all(map(_is_forced, rows))
+
+
+def _is_forced(row: Mapping[str, Any]) -> bool:
+    """Returns whether the program, not the heap goal, started most cycles."""
+    return 2 * (row["forced_cycles"] or 0) > (row["gc_cycles"] or math.inf)
+
+
 def _forced(row: Mapping[str, Any]) -> Iterator[str]:
-    """Yields a sentence if the program, not the heap goal, started most cycles."""
-    cycles, forced = row["gc_cycles"], row["forced_cycles"]
-    if cycles and forced and 2 * forced > cycles:
+    if _is_forced(row):
         yield (
-            f"{forced:,} of {count(cycles, 'cycle')} were forced (`runtime.GC`, "
-            "`debug.FreeOSMemory`): look for these calls first."
+            f"{row['forced_cycles']:,} of {count(row['gc_cycles'], 'cycle')} were forced "
+            "(`runtime.GC`, `debug.FreeOSMemory`): look for these calls first."
         )
 
 

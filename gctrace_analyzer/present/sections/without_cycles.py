@@ -41,7 +41,12 @@ from gctrace_analyzer.present.sections.memory_parts import (
     largest_part,
     of_scavenger,
 )
-from gctrace_analyzer.present.sections.since_start import costs, is_costly, is_little
+from gctrace_analyzer.present.sections.since_start import (
+    costs,
+    force_less,
+    is_costly,
+    is_little,
+)
 from gctrace_analyzer.units import MIB
 
 if TYPE_CHECKING:
@@ -108,8 +113,11 @@ _NOT_KILLABLE = (
 )
 
 _LIMIT_IF_GO = (
-    "If the program in {} is written in Go, set GOMEMLIMIT={}MiB (90 % of {}), if its live heap is "
-    "smaller. Otherwise, raise {}."
+    "If the program in {} is written in Go{}, set GOMEMLIMIT={}MiB (90 % of {}), if its live heap "
+    "and the memory outside Go fit. Otherwise, raise {}."
+)
+_READ_STAT = (
+    "Read `memory.stat` first: page cache (`file`) counts, and Go has no setting for it. "
 )
 _LOWER_LIMIT = "Set GOMEMLIMIT={}MiB, 90 % of {}, if the live heap is smaller."
 _LIMIT_OTHER = "Limit the memory of {} by its own settings, or give it more."
@@ -182,14 +190,16 @@ def _next_of_used(states: pl.DataFrame, used: list[str]) -> str:
         if (row["gomemlimit_bytes"] or 0) / MIB > least:
             return _LOWER_LIMIT.format(least, limit)
         of = _subject(row, "it").replace("The ", "the ", 1)
-        return _LIMIT_IF_GO.format(of, least, limit, limit)
+        since = " (1.19 or later)" * (row["logged_at"] is None)
+        first = _READ_STAT if row["failcnt"] and row["anon_rss_bytes"] is None else ""
+        return first + _LIMIT_IF_GO.format(of, since, least, limit, limit)
     return _RECORD_IF_GO.replace("If it", "If one of them" if len(used) > 1 else "If it")
 
 
 def _next_of_memory(report: Report) -> str:
     """Returns what to do about a program of which memory sizes are known."""
     if is_costly(report):
-        return f"To get settings that lower it, {_TO_RECORD}"
+        return force_less(report) or f"To get settings that lower it, {_TO_RECORD}"
     if report.analysis.dumps.since_start["gc_cycles"].max() == 0:
         return _OFF if report.analysis.settings.value("gogc") == "off" else _RECORD_LATER
     of_costs = "" if is_little(report) else _COSTS
@@ -267,12 +277,7 @@ def _restarted(states: pl.DataFrame) -> Iterator[str]:
 
 
 def _used_of_limits(states: pl.DataFrame, unnamed: str) -> Iterator[str]:
-    """Yields how close to its limit each container is that was not killed.
-
-    Args:
-        states: the containers.
-        unnamed: the words for a container without a name.
-    """
+    """Yields how close to its limit each container is that was not killed (`unnamed`: no name)."""
     sizes = ("memory_now_bytes", "memory_used_bytes", "memory_limit_bytes")
     used_bytes = pl.coalesce(sizes[:2])
     alive = states.filter(~pl.col("oom_killed").fill_null(value=False))
@@ -459,7 +464,10 @@ def rise(report: Report) -> tuple[str, str]:
     steps = needed_mib(dumps)[0].drop_nulls().diff().drop_nulls()
     cycles, still = memory.gcs_between or 0, steps[-1] > 0 and (steps >= 0).all()
     never = still and min(cycles, len(steps)) >= FEWEST_DUMPS - 1
-    text = f"{span}{subject} {course}{f', and never fell over {cycles} GC cycles' * never}."
+    rising = (
+        f", and was no lower in any of {len(steps) + 1} dumps than in the one before" * never
+    )
+    text = f"{span}{subject} {course}{rising}."
     return f"{text[0].upper()}{text[1:]}", _STILL_RISES * never
 
 

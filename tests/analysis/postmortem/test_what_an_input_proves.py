@@ -10,6 +10,7 @@ import pytest
 import gctrace_analyzer as gca
 from gctrace_analyzer.errors import NoDataError
 from gctrace_analyzer.present.sections import headline
+from gctrace_analyzer.present.sections.evidence import units
 from gctrace_analyzer.testing import read_text
 
 if TYPE_CHECKING:
@@ -354,3 +355,41 @@ def test_what_started_one_kill_did_not_start_the_next() -> None:
     by_hand, ordinary = read_text(text).post_mortems()
     assert "Somebody" in by_hand.reading[0]
     assert "The host ran out of memory;" in ordinary.reading[0]
+
+
+@pytest.mark.parametrize(
+    ("end", "at"),
+    [
+        ("prometheus.service: main process exited, code=killed, status=9/KILL", None),
+        ("prometheus.service: Failed with result 'oom-kill'.", "Sep 29 03:30:34"),
+    ],
+)
+def test_a_kill_without_a_time_has_the_time_of_an_end_for_memory_only(
+    end: str, at: str | None
+) -> None:
+    kill = (
+        "kernel: Out of memory: Kill process 15746 (prometheus) score 851 or sacrifice child\n"
+    )
+    (death,) = read_text(f"{kill}\nSep 29 03:30:34 h systemd[1]: {end}\n").post_mortems()
+    assert death.printed_at == at
+
+
+def test_sizes_that_systemd_rounds_have_no_more_digits() -> None:
+    text = (
+        "Mar 05 11:02:13 web1 systemd[1]: api.service: Failed with result 'oom-kill'.\n"
+        "Mar 05 11:02:13 web1 systemd[1]: api.service: Consumed 31min 2.110s CPU time, 1.9G memory "
+        "peak, 0B memory swap peak.\n"
+    )
+    (row,) = units(read_text(text).report()).rows  # type: ignore[union-attr]  # it has one unit
+    assert row[:3] == ("api.service", "31m 02s", "1.9 GiB")
+
+
+def test_a_process_of_a_unit_without_a_known_limit_may_have_filled_the_host() -> None:
+    text = (
+        "Mar 05 11:02:12 web1 systemd[1]: api.service: Main process exited, code=exited, status=0/OK\n"
+        "Mar 05 11:02:12 web1 systemd[1]: api.service: A process of this unit has been killed by "
+        "the OOM killer.\n"
+        "Mar 05 11:02:13 web1 systemd[1]: api.service: Failed with result 'oom-kill'.\n"
+    )
+    (death,) = read_text(text).post_mortems()
+    assert "leave room for it under the limit, or on its host if it has none" in death.advice[0]

@@ -94,7 +94,7 @@ def the_eviction(run: Run) -> None:
     assert kill["memory_request_bytes"] == 512 * MIB
     (death,) = run.post_mortems()
     assert (death.kind, death.victim, death.resident_mib) == ("Eviction", "api", 1800)
-    assert death.cause == "by the kubelet because its node ran low on memory"
+    assert death.cause == "by the kubelet, which counted too little memory left on its node"
     assert "The container used 1,800 MiB and requests 512 MiB" in death.reading[0]
 
 
@@ -151,7 +151,10 @@ def test_an_eviction_among_records_is_found() -> None:
 def test_several_evictions_of_a_program_are_counted_behind_the_verb() -> None:
     lines = (f"4m  Warning  Evicted  pod/api-{n}  {LOW}{USING}request is 0. \n" for n in (1, 2))
     headline = " ".join(str(read_text("".join(lines)).summary()).split())
-    assert "was evicted 2 times by the kubelet because its node ran low on memory" in headline
+    assert (
+        "was evicted 2 times by the kubelet, which counted too little memory left on its node"
+        in headline
+    )
 
 
 def test_a_container_without_a_request_is_evicted_first() -> None:
