@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from gctrace_analyzer.analysis.postmortem.death import EVICTOR, REFUSED
 from gctrace_analyzer.analysis.postmortem.explanation import DOUBTS
 from gctrace_analyzer.analysis.postmortem.pairing import gap_s
+from gctrace_analyzer.analysis.postmortem.proof import BY_KERNEL
 from gctrace_analyzer.units import duration_text, size_text
 
 if TYPE_CHECKING:
@@ -35,7 +36,10 @@ def killed(death: PostMortem, deaths: Sequence[PostMortem]) -> str:
     which, first = which_of(death, deaths), f", first{at}" if len(deaths) > 1 and at else at
     if which and reasons:
         reasons[0] = f"{which}: {reasons[0]}"
-    cause = death.cause if len({other.cause for other in deaths}) == 1 else "for lack of memory"
+    causes = {other.cause for other in deaths}
+    is_kernel = BY_KERNEL in causes and all(other.killer == "kernel" for other in deaths)
+    cause = BY_KERNEL if is_kernel else "for lack of memory"
+    cause = death.cause if len(causes) == 1 else cause
     if len({death.victim for death in deaths}) > 1:
         others = _other_reasons(deaths, death.reading)
         return " ".join([_several(deaths, cause, first), *reasons, *others])

@@ -533,11 +533,11 @@ def test_cycles_that_the_program_forces_obey_no_setting(forced: int, *, is_said:
     [
         (
             "heroku[web.1]: Process running mem=512M(100.0%)\n",
-            "written in Go (1.19 or later), set",
+            "fit and its Go is 1.19 or later. Otherwise",
         ),
         (
             "2026-03-14T09:21:07Z heroku[web.1]: Process running mem=512M(100.0%)\n",
-            "is written in Go, set",
+            "memory outside Go fit. Otherwise",
         ),
         (
             "$ cat /sys/fs/cgroup/memory.max /sys/fs/cgroup/memory.peak\n536870912\n536870912\n"
@@ -552,3 +552,27 @@ def test_a_container_at_its_limit_gets_advice_with_its_conditions(
     action = headline.verdict(read_text(text).report()).action
     assert words in action
     assert "if its live heap and the memory outside Go fit" in action
+
+
+_GROUP = (
+    "$ cd /sys/fs/cgroup/system.slice/api.service; cat memory.max memory.peak memory.events memory.stat"
+    "\n536870912\n536870912\nlow 0\nhigh 0\nmax 1200\noom 0\noom_kill {}\noom_group_kill 0\n"
+    "anon {}\nfile {}\nkernel 12582912\nshmem 0\n"
+)
+
+
+@pytest.mark.parametrize(
+    ("kills", "anon", "said"),
+    [
+        (0, 104857600, "Only 100 MiB of it are anonymous memory"),
+        (0, 419430400, "set GOMEMLIMIT=460MiB"),
+        # The memory of the victim is not in it any more.
+        (1, 104857600, "set GOMEMLIMIT=460MiB"),
+    ],
+)
+def test_memory_stat_in_the_input_is_not_asked_for(kills: int, anon: int, said: str) -> None:
+    text = _GROUP.format(kills, anon, 503316480 - anon)
+    shown = " ".join(str(read_text(text).summary()).split())
+    assert said in shown
+    assert "Read `memory.stat`" not in shown
+    assert "100 MiB resident" not in shown

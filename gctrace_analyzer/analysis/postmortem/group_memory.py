@@ -12,7 +12,8 @@ from gctrace_analyzer.analysis.settings.program_names import agree
 from gctrace_analyzer.units import MIB, size_text
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
+    from typing import Any
 
     from gctrace_analyzer.analysis.postmortem.death import Death
     from gctrace_analyzer.analysis.postmortem.facts import Evidence
@@ -293,6 +294,36 @@ def not_of_victim(facts: Evidence) -> dict[str, float]:
     if sum(sizes.values()) <= NOTABLE * limit:
         return {}
     return {what: size for what, size in sizes.items() if size > 0}
+
+
+_READ_STAT = (
+    "Read `memory.stat` first: page cache (`file`) counts, and Go has no setting for it. "
+)
+
+
+def near_limit(row: Mapping[str, Any], of: str, least_mib: int, limit: str) -> str:
+    """Returns what to do about a container near its limit that was not killed.
+
+    Args:
+        row: a row of `container_states`.
+        of: the words for the container.
+        least_mib: the GOMEMLIMIT that leaves room under the limit.
+        limit: the words for the limit.
+    """
+    anonymous = row["anon_rss_bytes"]
+    if anonymous is not None and anonymous < MOST_OF_ALL * row["memory_limit_bytes"]:
+        return (
+            f"Only {size_text(anonymous / MIB)} of it are anonymous memory, to which all of Go's "
+            "belongs, so GOMEMLIMIT changes little: find out which files it reads, writes or keeps "
+            "in memory (tmpfs)."
+        )
+    first = _READ_STAT if row["failcnt"] and anonymous is None else ""
+    release = " and its Go is 1.19 or later" * (row["logged_at"] is None)
+    return (
+        f"{first}If the program in {of} is written in Go, set GOMEMLIMIT={least_mib}MiB (90 % of "
+        f"{limit}), if its live heap and the memory outside Go fit{release}. Otherwise, raise "
+        f"{limit}."
+    )
 
 
 def if_new(facts: Evidence, settings: Settings) -> str:

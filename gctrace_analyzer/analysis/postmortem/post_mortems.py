@@ -29,7 +29,7 @@ from gctrace_analyzer.analysis.postmortem.match import (
     match_all,
 )
 from gctrace_analyzer.analysis.postmortem.pairing import larger_beside
-from gctrace_analyzer.analysis.postmortem.proof import of_other_cause
+from gctrace_analyzer.analysis.postmortem.proof import BY_KERNEL, of_other_cause
 from gctrace_analyzer.analysis.settings.known import known_of_container
 from gctrace_analyzer.analysis.settings.releases import may_limit
 from gctrace_analyzer.analysis.settings.setters import limit_sets_most_goals
@@ -220,7 +220,7 @@ def _post_mortem(
     if death.may_be_child:
         known["resident_mib"] = None
     if of_other_cause(death) is not None:
-        known["cause"] = "by the kernel's OOM killer"
+        known["cause"] = BY_KERNEL
     return PostMortem(**_UNMATCHED | known)
 
 

@@ -54,6 +54,9 @@ def is_proven(table: str, row: Mapping[str, Any]) -> bool:
             return True
 
 
+BY_KERNEL = "by the kernel's OOM killer"
+"""The cause of a death, as a part of a sentence, if its host may have had enough memory."""
+
 _PAGE_KIB = 4
 """KiB in a page of most machines."""
 

@@ -466,7 +466,8 @@ def _buy_time(
 ) -> Iterator[str]:
     """Yields how to delay the next kill while its cause is unknown, and on what condition."""
     death, limit = facts.death, facts.limit.limit_mib
-    own = not (death.is_inside or facts.is_before_limits or facts.memory.largest)
+    is_other = facts.memory.largest or facts.is_small
+    own = not (death.is_inside or facts.is_before_limits or is_other)
     if death.killer == EVICTOR:
         yield _request_more(facts)
     elif limit is not None:

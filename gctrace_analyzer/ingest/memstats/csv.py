@@ -65,6 +65,13 @@ def delimiter(head: str) -> str | None:
     return None
 
 
+_CALCULATED = (
+    r"(?i)^\W*(?:mean|average|avg|median|max(?:imum)?|min(?:imum)?|sum|total|std(?:dev)?|p\d\d)"
+    r"\"? *[,;|\t]"
+)
+"""Beginning of a row that was calculated from the others."""
+
+
 def _lines_of(head: str) -> list[str]:
     """Returns the first lines, without comments, commands and a spreadsheet's `sep=;`."""
     lines = [line for line in head.split("\n", 24)[:24] if line.strip()]
@@ -129,6 +136,9 @@ def read(
         for number, row in body.filter(~fits).iter_rows()
     ]
     body = body.filter(fits)
+    # They are not dumps. A table of nothing else may have been cut down to them.
+    alone = body.filter(~body["text"].str.contains(_CALCULATED))
+    body = body if alone.is_empty() else alone
     places = [f"c{index}" for index in range(width)]
     if body.is_empty():
         cells = pl.DataFrame(schema=dict.fromkeys(places, pl.String))

@@ -228,11 +228,13 @@ def added_to(part: Part, heap_mib: float | None = None) -> list[str]:
             part.rows["container_states"] = [{"line_no": 1, "status": "running", **row}]
     states = part.rows.get("container_states", [])
     limit = len(states) == 1 and states[0].get("memory_limit_bytes")
-    if limit and "anonymous" in known and known.get("charged", 0) > (1 - _MUCH) * limit:
+    # After a kill, the victim's memory is not in it any more.
+    parts = () if limit and states[0].get("kills") else ("anonymous", "cache", "kernel")
+    counted = sum(known.get(name, 0) for name in parts)
+    if limit and "anonymous" in known and known.get("charged", counted) > (1 - _MUCH) * limit:
         states[0].setdefault("anon_rss_bytes", known["anonymous"])
     if frame is None and dumps and (len(dumps) == 1 or _is_after(text, dumps[-1], rss)):
-        last = dumps[-1]
-        last |= {name: size for name, size in own.items() if last.get(name) is None}
+        dumps[-1] |= {name: size for name, size in own.items() if dumps[-1].get(name) is None}
     elif frame is not None and not dumps:
         lines = frame["line_no"] if "line_no" in frame.columns else None
         below = lines is not None and _is_after(text, {"line_no": lines.max() or 0}, rss)

@@ -13,6 +13,7 @@ from gctrace_analyzer.analysis.metrics.since_start import shows_costs
 from gctrace_analyzer.analysis.postmortem.circumstances import GO_CODE, holders, restarted
 from gctrace_analyzer.analysis.postmortem.death import UNITS
 from gctrace_analyzer.analysis.postmortem.facts import LEAST_LIMIT_MIB, MOST_OF_LIMIT
+from gctrace_analyzer.analysis.postmortem.group_memory import near_limit
 from gctrace_analyzer.analysis.postmortem.memory_of_dumps import (
     FEWEST_DUMPS,
     Memory,
@@ -112,13 +113,6 @@ _NOT_KILLABLE = (
     "are never killed (/proc/PID/oom_score_adj), and whether the limit leaves room for them."
 )
 
-_LIMIT_IF_GO = (
-    "If the program in {} is written in Go{}, set GOMEMLIMIT={}MiB (90 % of {}), if its live heap "
-    "and the memory outside Go fit. Otherwise, raise {}."
-)
-_READ_STAT = (
-    "Read `memory.stat` first: page cache (`file`) counts, and Go has no setting for it. "
-)
 _LOWER_LIMIT = "Set GOMEMLIMIT={}MiB, 90 % of {}, if the live heap is smaller."
 _LIMIT_OTHER = "Limit the memory of {} by its own settings, or give it more."
 _LET_KILL = "Raise its limit, which lets its processes go on, or turn its OOM killer on."
@@ -190,9 +184,7 @@ def _next_of_used(states: pl.DataFrame, used: list[str]) -> str:
         if (row["gomemlimit_bytes"] or 0) / MIB > least:
             return _LOWER_LIMIT.format(least, limit)
         of = _subject(row, "it").replace("The ", "the ", 1)
-        since = " (1.19 or later)" * (row["logged_at"] is None)
-        first = _READ_STAT if row["failcnt"] and row["anon_rss_bytes"] is None else ""
-        return first + _LIMIT_IF_GO.format(of, since, least, limit, limit)
+        return near_limit(row, of, least, limit)
     return _RECORD_IF_GO.replace("If it", "If one of them" if len(used) > 1 else "If it")
 
 
@@ -355,7 +347,9 @@ def without_victim(invocations: pl.DataFrame) -> tuple[str, str]:
         invocations[name][0] if invocations[name].n_unique() == 1 else None
         for name in ("limit_bytes", "scope", "oom_memcg")
     )
-    of = ", because the host ran out of memory" if scope == "global" else ""
+    # Its trace shows a lack of pages, but not whether of all memory nodes.
+    of = ", probably because the host ran out of memory" if scope == "global" else ""
+    of = ", because somebody started it (SysRq+F)" if first["order"] == -1 else of
     if scope == "memcg":
         group = printable(short_name(path)) if path else "a container or unit"
         size = "" if limit is None else f", {mib(limit / MIB)}"

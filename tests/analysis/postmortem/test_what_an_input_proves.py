@@ -308,7 +308,7 @@ _LARGE = _INVOKED.format("0xcc0(GFP_KERNEL)", 3)
         ([], "The host probably ran out of memory: the kernel's whole message"),
         ([_NONE], "The host ran out of memory; no limit"),
         ([_ORDINARY], "The host probably ran out of memory"),
-        ([_ORDINARY, "2097034 pages RAM"], "The host ran out of memory (8,192 MiB of RAM)"),
+        ([_ORDINARY, "262144 pages RAM"], "The host ran out of memory (1,024 MiB of RAM)"),
         ([_ORDINARY, _ZONE.format("Normal", 90000), _NONE], "The host ran out of memory;"),
         ([_ORDINARY, _ZONE.format("Normal", 611220), _NONE], "The host probably ran out"),
         ([_ORDINARY, _ZONE.format("DMA32", 611220), _NONE], "The host ran out of memory;"),
@@ -393,3 +393,19 @@ def test_a_process_of_a_unit_without_a_known_limit_may_have_filled_the_host() ->
     )
     (death,) = read_text(text).post_mortems()
     assert "leave room for it under the limit, or on its host if it has none" in death.advice[0]
+
+
+def test_a_program_with_little_of_its_host_is_not_what_to_limit() -> None:
+    lines = [_ORDINARY, "2097034 pages RAM", _NONE, _KILL]
+    text = "".join(_OF_HOST.format(n, line) for n, line in enumerate(lines))
+    (death,) = read_text(text).post_mortems()
+    assert death.advice[0].startswith("Find out which program has the most memory")
+
+
+def test_kills_by_hand_and_others_were_not_all_for_lack_of_memory() -> None:
+    by_hand = [_INVOKED.format("0xcc0(GFP_KERNEL)", -1), _NONE, _KILL]
+    other = [_NONE.replace("=api", "=db"), _KILL.replace("7 (api)", "8 (db)")]
+    lines = [*by_hand, _ORDINARY, *other]
+    text = "".join(_OF_HOST.format(n, line) for n, line in enumerate(lines))
+    said = " ".join(str(read_text(text).summary()).split())
+    assert "were killed by the kernel's OOM killer" in said

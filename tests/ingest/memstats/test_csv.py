@@ -341,3 +341,13 @@ def test_the_own_table_of_scrapes_is_read_back() -> None:
     as_text = pl.col(names).cast(pl.String)
     assert read.select(as_text).equals(scrapes.select(as_text), null_equal=True)
     assert read["gomemlimit_off"].all()
+
+
+@pytest.mark.parametrize("separator", [",", "\t", ";"])
+def test_rows_calculated_from_others_are_not_dumps(separator: str) -> None:
+    rows = ["run,HeapAlloc,Sys,NumGC", "1,10,20,100", "2,12,24,120"]
+    own = [*rows, "MEAN,11,22,110", "Max,12,24,120", "p99,12,24,120"]
+    text = "\n".join(own).replace(",", separator)
+    assert read_text(f"{text}\n").memstats["num_gc"].to_list() == [100, 120]
+    alone = "\n".join([rows[0], *own[3:]]).replace(",", separator)
+    assert len(read_text(f"{alone}\n").memstats) == 3
