@@ -71,8 +71,12 @@ def fetched(url: str) -> IO[bytes]:
     except (OSError, HTTPException, ValueError) as err:
         file.close()
         problem = f"cannot be fetched: {str(err).removeprefix('<urlopen error ').rstrip('>')}"
+        name = without_secrets(url)
         hint = "Try the address in a browser, or save the file and name that."
-        raise UnreadableInputError(without_secrets(url), problem, hint) from err
+        if name.rstrip("/").count("/") == 2:  # a host alone
+            host = name.rstrip("/")
+            hint = f"A Go program may show its figures at {host}/metrics or {host}/debug/vars."
+        raise UnreadableInputError(name, problem, hint) from err
     file.seek(0)
     return file
 

@@ -241,7 +241,7 @@ impl Layouts {
         let digits = || rest.iter().take_while(|byte| byte.is_ascii_digit()).count();
         let (end, value) = match way {
             Way::Quoted => (at + memchr::memchr(b'"', rest)?, None),
-            Way::Digits => (at + digits(), None),
+            Way::Digits => (at + Some(digits()).filter(|count| *count > 0)?, None),
             Way::Clock => {
                 let count = digits();
                 let is_clock = (1..=17).contains(&count);

@@ -396,6 +396,9 @@ def _compare_two(
         elif (wall := changes.get(WALL.name)) and (before_s := wall.before) and not fixed_s:
             times = tuple(None if end is None else before_s * end for end in ends)
             changes[WALL.name] = _with_promise(wall, times, after)
+    if expected and all(change.expected is None for change in changes.values()):
+        least, start_s = DEFAULT.level_cycles, DEFAULT.warm_up_s
+        no_expectation = f"{after.label} has under {least} cycles after its first {start_s} s"
     return Pair(
         before, after, changes, differing, no_expectation, given, measurement, benchmarks
     )
@@ -472,10 +475,7 @@ def _with_same_wording(before: Side, after: Side) -> Circumstances:
     same = same_gogc(before.gogc, after.gogc)
     # A setting known for only one side is not reported as a difference.
     gogc = now.gogc if same or was.gogc is None or now.gogc is None else was.gogc
-    limits = (
-        before.baseline.settings.memory_limit_mib,
-        after.baseline.settings.memory_limit_mib,
-    )
+    limits = [side.baseline.settings.memory_limit_mib for side in (before, after)]
     limit = was.memory_limit if all(limits) else now.memory_limit
     return replace(was, gogc=gogc, memory_limit=limit)
 

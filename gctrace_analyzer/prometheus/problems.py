@@ -227,7 +227,8 @@ def _other_server(url: str, response: Response, text: str) -> str:
         )
     return (
         "Prometheus has its API under /api/v1; Mimir, Thanos and others often have a prefix "
-        "before it, such as /prometheus. Put that prefix into the address."
+        "before it, such as /prometheus. Put that prefix into the address. A Go program itself has "
+        "its figures elsewhere: gctrace-analyze ADDRESS/metrics, or ADDRESS/debug/vars."
     )
 
 

@@ -6,6 +6,8 @@ import re
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import polars as pl
+
 import gctrace_analyzer as gca
 from gctrace_analyzer.cli import main
 from tests.conftest import CORPUS, SAMPLES
@@ -102,8 +104,18 @@ def test_a_prediction_is_not_compared_with_what_was_measured_under_another_load(
     kinds = {each.what for each in found.differences}
     assert {"load", "gogc"} <= kinds
     assert found.frame["expected"].null_count() == len(found.frame)
-    assert "The new setting was not predicted: predictions are for the same load" in str(found)
-    assert "The new setting was not predicted: predictions are for" in found.to_html()
+    for said in (" ".join(str(found).split()), found.to_html()):
+        assert "was not compared with a prediction: predictions are for the same load" in said
+
+
+def test_a_promise_that_a_few_cycles_cannot_confirm_is_not_left_out_silently() -> None:
+    before, after = (gca.read(log("svc-a", gogc)) for gogc in ("gogc100", "gogc200"))
+    few = gca.read(after.cycles.filter(pl.col("gc_num") <= 9))
+    promise = before.whatif(["200"]).frame
+    found = gca.compare(before, few, promise=promise)
+    assert found.frame["expected"].null_count() == len(found.frame)
+    text = " ".join(str(found).split())
+    assert "was not compared with a prediction: after has under 10 cycles" in text
 
 
 def test_a_measurement_has_the_same_notes_in_text_and_page(

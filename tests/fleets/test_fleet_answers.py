@@ -123,6 +123,25 @@ def test_a_problem_says_how_many_processes_of_how_many_have_it() -> None:
     assert "Start with api: GOMEMLIMIT=27MiB or more, only in api-odd." in text
 
 
+def test_a_service_gets_the_limit_that_all_its_processes_need_and_a_process_its_own() -> None:
+    thrash = {"thrash_s": 3.0, "thrashes_at_end": True, "severity": "bad"}
+    answers = gca.fleet_answers(
+        fleet_of(*(replica(n, needed_limit_mib=27.0 * n, **thrash) for n in (1, 2)))
+    )
+    assert answers.problems["to_do"].to_list() == ["GOMEMLIMIT=54MiB or more"]
+    own = dict(answers.processes.select("file", "to_do").iter_rows())
+    assert own == {
+        "api-1.log": "GOMEMLIMIT=27MiB or more", "api-2.log": "GOMEMLIMIT=54MiB or more"
+    }  # fmt: skip
+
+
+def test_dumps_of_memstats_have_their_share_of_gc_cpu_and_no_collector_to_replace() -> None:
+    shown = gca.fleet_answers(
+        fleet_of(replica(0, gc_cpu_s=None, gc_cpu_share=0.01), replica(1))
+    )
+    assert "GC CPU, and" not in str(shown)
+
+
 def test_a_growing_live_heap_is_not_a_process_that_needs_no_change() -> None:
     calm = {"severity": "info", "saved_cores": 0.0}
     grown = {"findings": ["GC021"], "live_heap_p50_mib": 29.0, "live_heap_max_mib": 225.0}

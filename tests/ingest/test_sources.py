@@ -500,6 +500,10 @@ def test_a_url_that_cannot_be_fetched_is_an_error(web: str) -> None:
         gca.read(f"{web}/none.log")
     with pytest.raises(UnreadableInputError, match="Connection refused"):
         gca.read("http://127.0.0.1:9/run.log")
+    with pytest.raises(
+        UnreadableInputError, match=r"figures at \S+:9/metrics or \S+:9/debug/vars"
+    ):
+        gca.read("http://127.0.0.1:9/")
     with pytest.raises(MissingInputError, match="http:// and https:// are read"):
         gca.read("s3://logs/run.log")
 

@@ -11,7 +11,7 @@ from gctrace_analyzer.analysis.postmortem import remedies
 from gctrace_analyzer.analysis.rules import finding
 from gctrace_analyzer.analysis.rules.registry import RULES
 from gctrace_analyzer.analysis.trend import COMPARE_HEAPS
-from tests.conftest import ROOT
+from tests.conftest import ROOT, SAMPLES
 from tests.helpers.profiles import MANIFEST, PROFILES
 from tests.helpers.written_profiles import service
 
@@ -62,8 +62,17 @@ def test_the_report_has_the_sites_with_their_costs() -> None:
     text = str(gca.read(folder / "run.log", folder / "allocs.pb.gz").summary())
     assert "Allocation by function" in text
     row = next(line for line in text.splitlines() if "main.decode (main.go:85)" in line)
-    assert flat(row) == "main.decode (main.go:85) 36.5 % 46.8 0.026 0.5 MiB"
+    assert flat(row) == "main.decode (main.go:85) 36.5 % 47 0.026 0.5 MiB"
     assert "cycles follow allocation" in text
+
+
+def test_small_rates_have_the_unit_of_their_column() -> None:
+    names = ("leak.log", "leak-heap-early.pb.gz", "leak-heap-late.pb.gz")
+    lines = str(
+        gca.read(*(SAMPLES / "profiles" / name for name in names)).summary()
+    ).splitlines()
+    row = next(line for line in lines if "runtime.mallocgc" in line)
+    assert flat(row) == "runtime.mallocgc (malloc.go:1143) 0.018 % 0.0068 0.000002 0 MiB"
 
 
 def test_advice_to_allocate_less_says_where() -> None:

@@ -105,7 +105,10 @@ def test_a_server_that_stays_overloaded_is_given_up() -> None:
 @pytest.mark.parametrize(
     ("answer", "words"),
     [
-        (Answer(b"404 page not found\n", 404), "no Prometheus API here .404.*\n.*prefix"),
+        (
+            Answer(b"404 page not found\n", 404),
+            "no Prometheus API here .404.*\n.*prefix(.*\n)*.*/debug/vars",
+        ),
         (
             Answer(
                 b"<html><head><title>Sign in</title></head>", 200, {"Content-Type": "text/html"}

@@ -139,7 +139,9 @@ class Answers(Plain):
 
 def answers(rows: pl.DataFrame) -> Answers:
     """Returns the answers for the rows of `schema.FLEET`."""
-    known = read_alone(rows).with_columns(to_do=to_do())
+    known = read_alone(rows).with_columns(
+        to_do=to_do(pl.col("needed_limit_mib").max().over("service"))
+    )
     processes = known.filter(pl.col("process").is_not_null())
     last, killed = _latest(processes), known.filter(pl.col("oom_kills") > 0)
     ranked = services(processes, last)
@@ -243,7 +245,7 @@ def _totals(
         unnamed=int((~known["named"]).sum()),
         cycles=int(known["cycles"].sum()),
         killed=len(kills),
-        unmeasured=len(known.filter(pl.col("gc_cpu_s").is_null() & (pl.col("cycles") > 0))),
+        unmeasured=len(known.filter(pl.col("gc_cpu_share").is_null() & (pl.col("cycles") > 0))),
         thrashing=int(thrash["state"].eq("thrashes").sum()),
         advised=int(services["advised"].sum()),
         to_fix=len(looked_at.filter(rank().is_not_null(), pl.col("process").is_not_null())),
@@ -303,11 +305,11 @@ def _processes(last: pl.DataFrame) -> pl.DataFrame:
         "gc_per_s",
         "oom_kills",
         "headline",
-        "to_do",
         "parts",
         "named",
         "by_folder",
         growing=growing(),
+        to_do=to_do(pl.col("needed_limit_mib")),
     )
 
 

@@ -92,9 +92,12 @@ def growing() -> pl.Expr:
     return rank().is_null() & pl.col("findings").list.contains(_GROWS).fill_null(value=False)
 
 
-def to_do() -> pl.Expr:
-    """Returns the setting in short form, or else what the report of a problem says first."""
-    needed = pl.col("needed_limit_mib").max().over("service")
+def to_do(needed: pl.Expr) -> pl.Expr:
+    """Returns the setting in short form, or else what the report of a problem says first.
+
+    Args:
+        needed: the lowest memory limit (MiB) that leaves room for the live heap.
+    """
     limit = pl.when(pl.col("needed_limit_mib").is_not_null()).then(
         pl.format("GOMEMLIMIT={}MiB or more", needed.cast(pl.Int64))
     )

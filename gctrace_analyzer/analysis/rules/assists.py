@@ -40,7 +40,9 @@ def assist_pressure(facts: ProcessFacts) -> Iterator[Evidence]:
     t, summary = facts.thresholds, facts.summary
     most = t.assist_warn if facts.new_pacer else t.assist_warn_old
     share, late = summary.assist_share_of_gc_cpu, facts.warmed_up
-    few = total(late["assist_cpu_ms"]) <= most * total(late["gc_cpu_ms"])
+    # The points of metrics have no CPU times.
+    is_timed = late["assist_cpu_ms"].count() > 0
+    few = is_timed and total(late["assist_cpu_ms"]) <= most * total(late["gc_cpu_ms"])
     if share is None or share <= most or few:
         return
     of_all_cpu = summary.assist_share_of_cpu or 0.0

@@ -262,7 +262,7 @@ def _on_pairs(pairs: Sequence[Pair]) -> Iterator[str]:
         if expectation(pair) is None and pair.no_expectation and not pair.benchmarks:
             is_one = pair.measurement is None and len(pairs) == 1
             what = "The new setting" if is_one else printable(pair.after.label)
-            yield f"{what} was not predicted: {pair.no_expectation}."
+            yield f"{what} was not compared with a prediction: {pair.no_expectation}."
 
 
 def circumstances(pair: Pair) -> Iterator[Sentence]:
@@ -421,7 +421,10 @@ def _load(pair: Pair) -> str:
         return "the load may differ"
     if alloc.no_verdict_because == ONE_RUN:
         rate = percent(alloc.relative or 0.0)
-        return f"but the allocation rate differs ({rate}), and {ONE_RUN}"
+        what = f"but the allocation rate differs ({rate}), and"
+        if "throughput" in kinds:
+            what = f"allocation per second {rate}, but"
+        return f"{what} {ONE_RUN}"
     if pair.load_is_given:
         return "same load"
     is_other = alloc.is_significant

@@ -254,13 +254,12 @@ def to_do(answers: Answers) -> list[str]:
     if t.unmeasured:
         whose = count(t.unmeasured, "process shows", "processes show")
         order = "its" if t.unmeasured == 1 else "their"
-        exported = (
-            f" One line of Go in place of the default collector exports it: {ENABLE}."
-            if len(answers.memory)
-            else ""
-        )
+        unmeasured = answers.processes.filter(pl.col("gc_cpu_share").is_null())
+        scraped = unmeasured.join(answers.memory, on=("file", "process"), how="semi")
+        exported = f" One line of Go in place of the default collector exports it: {ENABLE}."
         sentences.append(
-            f"{whose} no GC CPU, and {order} order follows cycles/s × live heap.{exported}"
+            f"{whose} no GC CPU, and {order} order follows cycles/s × live heap."
+            f"{exported * (len(scraped) > 0)}"
         )
     if t.unnamed and t.files:
         unnamed = answers.processes.filter(~pl.col("named"))

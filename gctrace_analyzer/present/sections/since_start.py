@@ -164,7 +164,7 @@ def _pauses_since_start(row: Mapping[str, Any]) -> str:
         else f"last {fields.RING} cycles"
     )
     of = "a cycle" if row["pauses_are_all"] else f"each of the {some}"
-    it = "it" if text else "the program"
+    it = "it" if total else "the program"
     middle, shortest = row["stw_p50_ms"], row["stw_min_ms"]
     others = [
         # With two pauses, the median among the quantiles is the longer one.
@@ -200,8 +200,8 @@ def _rates(row: Mapping[str, Any], *, is_little: bool) -> Iterator[str]:
             else ""
         )
         yield (
-            f"On average over these {duration(length_s)}: {digits(row['gc_per_s'], 2)} cycles/s, "
-            f"{mib_per_s(row['alloc_mib_per_s'])}, "
+            f"On average over this time ({duration(length_s)}): "
+            f"{digits(row['gc_per_s'], 2)} cycles/s, {mib_per_s(row['alloc_mib_per_s'])}, "
             f"{share(stopped_ms / 1000 / length_s)} of the time in pauses{used}."
         )
 

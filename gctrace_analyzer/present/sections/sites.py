@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from gctrace_analyzer.analysis.sites.functions import place
 from gctrace_analyzer.analysis.sites.gc_functions import ALL_GC, ASSISTS, MARKING, SWEEPING
 from gctrace_analyzer.present.document import Paragraphs, Table
-from gctrace_analyzer.present.format import NONE, mib, mib_per_s, printable, share
+from gctrace_analyzer.present.format import NONE, mib, printable, share
 from gctrace_analyzer.units import MIB, digits
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ def allocation(profiled: Profiled, most: int) -> Table:
         ("live", lambda site: _size(site["attributed_inuse_bytes"])),
     ]
     if profiled.top["alloc_mib_per_s"].count():
-        columns[1] = ("MiB/s", lambda site: mib_per_s(site["alloc_mib_per_s"]).split(" ")[0])
+        columns[1] = ("MiB/s", lambda site: digits(site["alloc_mib_per_s"], 2))
     if profiled.top["gc_cpu_cores"].count():
         columns.insert(2, ("GC cores", lambda site: digits(site["gc_cpu_cores"], 2)))
     return _table("Allocation by function", profiled.top, columns, most)

@@ -65,16 +65,15 @@ _CHANGED = 2.0
 _ROSE = 1.25
 """Factor. A size that is highest in the last of `FEWEST_DUMPS` dumps has risen, unless it went up
 and down: then the smallest one of the second half has not risen half as much."""
-_GCTRACE = (
-    "GODEBUG=gctrace=1 and keep its standard error, or record several dumps with their times"
-)
+_KEPT = "GODEBUG=gctrace=1 and keep its standard error"
+_GCTRACE = f"{_KEPT}, or record several dumps with their times"
 _TO_RECORD = (
     f"run the program with {_GCTRACE} (all of MemStats, expvar or /metrics; "
     "`gctrace-analyze prometheus URL` asks a server that scrapes it)."
 )
 _RECORD = f"R{_TO_RECORD[1:]}"
 _RECORD_IF_GO = f"If it is written in Go, {_TO_RECORD}".replace("run the program", "run it")
-_COSTS = f"To see what GC costs, run it with {_GCTRACE}."
+_COSTS = f"To see what GC costs, run the program with {_GCTRACE}."
 _HOLDS = (
     "To see what holds the heap, take a heap profile (`go tool pprof "
     "http://HOST:PORT/debug/pprof/heap`)."
@@ -89,10 +88,7 @@ _OFF = (
     "program runs long, set GOMEMLIMIT too."
 )
 _RECORD_TOO = "Add the log of the same run (GODEBUG=gctrace=1) to see what it costs."
-_LAST_WORDS = (
-    "Read what it printed last; to see what GC costs, run it with GODEBUG=gctrace=1 and keep its "
-    "standard error."
-)
+_LAST_WORDS = f"Read what it printed last; to see what GC costs, run it with {_KEPT}."
 _EXIT_CODES = {
     0: "it finished",
     GO_CODE: "in Go, that of a panic, a fatal error or a wrong flag",
@@ -188,13 +184,24 @@ def _next_of_used(states: pl.DataFrame, used: list[str]) -> str:
     return _RECORD_IF_GO.replace("If it", "If one of them" if len(used) > 1 else "If it")
 
 
+def _costs(report: Report) -> str:
+    """Returns how to see what GC costs; two dumps of its counters are enough."""
+    counted = report.analysis.dumps.since_start["gc_cycles"].count()
+    if len(report.analysis.tables["memstats"]) != 1 or not counted:
+        return _COSTS
+    return (
+        "To see what GC costs, take a second dump later (`gctrace-analyze "
+        f"{report.title} LATER`), or run the program with {_KEPT}."
+    )
+
+
 def _next_of_memory(report: Report) -> str:
     """Returns what to do about a program of which memory sizes are known."""
     if is_costly(report):
         return force_less(report) or f"To get settings that lower it, {_TO_RECORD}"
     if report.analysis.dumps.since_start["gc_cycles"].max() == 0:
         return _OFF if report.analysis.settings.value("gogc") == "off" else _RECORD_LATER
-    of_costs = "" if is_little(report) else _COSTS
+    of_costs = "" if is_little(report) else _costs(report)
     if part := largest_part(report):
         return f"{part} {of_costs}".rstrip()
     if len(report.analysis.memory) == 1 and _grew_beyond_go(report.analysis.tables["memstats"]):

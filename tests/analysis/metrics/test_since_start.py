@@ -150,11 +150,11 @@ def test_near_spellings_of_a_field_are_read(near: str, name: str) -> None:
         (
             "# HeapAlloc = 612368384\n# PauseNs = [41802117 39951026 44730951 40118233]\n"
             "# NumGC = 4\n",
-            "a cycle stopped it for at most 44.7 ms (median 41.0 ms, shortest 40.0 ms)",
+            "a cycle stopped the program for at most 44.7 ms (median 41.0 ms, shortest 40.0 ms)",
         ),
         (
             "HeapAlloc: 612368384\nNumGC: 4\nPauseNs:\n\t41802117, 39951026,\n\t44730951,\n",
-            "each of the 3 cycles in the input stopped it for at most 44.7 ms",
+            "each of the 3 cycles in the input stopped the program for at most 44.7 ms",
         ),
         (
             "{LastGC:2021-03-04 09:59:58 +0000 UTC NumGC:3 PauseTotal:1m3.5s "
@@ -175,7 +175,7 @@ def test_near_spellings_of_a_field_are_read(near: str, name: str) -> None:
         (
             "Lookups = 205076351\nNumGC = 337\nHeapAlloc = 875885272\n"
             "PauseNs = [52186213 48743710 56446412]\n",
-            "each of the 3 cycles in the input stopped it for",
+            "each of the 3 cycles in the input stopped the program for",
         ),
     ],
 )

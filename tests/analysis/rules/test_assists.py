@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+import gctrace_analyzer as gca
 from gctrace_analyzer.analysis.rules import assists
+from tests.conftest import SAMPLES
 from tests.helpers.facts import facts_of, log_of, matches
 
 
@@ -64,3 +66,8 @@ def test_a_start_up_with_many_assists_is_only_a_note() -> None:
     assert (facts.summary.assist_share_of_cpu or 0) > facts.thresholds.assist_warn_cpu_share
     (finding,) = matches(assists.assist_pressure, facts)
     assert finding.severity == "info"
+
+
+def test_metrics_show_what_assists_cost_like_a_log() -> None:
+    findings = gca.read(SAMPLES / "metrics" / "limit80.json.gz").findings()
+    assert findings.filter(id="GC005")["severity"].to_list() == ["warn"]

@@ -120,6 +120,13 @@ def test_times_that_are_no_times_are_left_to_the_patterns() -> None:
     assert difference(data) is None
 
 
+@needs_core
+def test_a_number_that_is_missing_is_no_number() -> None:
+    """A sample of the lines must show that one of the two prefixes is that of Fluent Bit."""
+    data = log([("Fluent Bit", record(1)), ("Fluent Bit", record(2)), ("Go log", "1 ms c")])
+    assert difference(data.replace(b"[1]", b"[]", 1)) is None
+
+
 LINES = st.lists(
     st.tuples(
         st.sampled_from(list(FORMATS)),
