@@ -290,7 +290,7 @@ MEMSTATS = (
     Column("gogc_pct", "Int64", "%", "GOGC", "go_gc_gogc_percent"),
     Column("gomemlimit_bytes", "Int64", "B", "GOMEMLIMIT; null: none or unknown", "go_gc_gomemlimit_bytes"),
     Column("gomemlimit_off", "Boolean", "", "whether there is no GOMEMLIMIT; null: unknown", "go_gc_gomemlimit_bytes"),
-    Column("resolution_bytes", "Int64", "B", "unit of the last digit of the sizes; null: exact", "as printed"),
+    Column("resolution_bytes", "Int64", "B", "step in which the input rounds sizes; null: sizes are exact", "as printed"),
     Column("heap_live_bytes", "Int64", "B", "live heap that the last cycle marked", "/gc/heap/live:bytes"),
     Column("heap_free_bytes", "Int64", "B", "idle heap that was not returned to the system", "/memory/classes/heap/free:bytes"),
     Column("goroutines", "Int64", "", "goroutines that exist", "/sched/goroutines:goroutines, go_goroutines"),
@@ -646,7 +646,7 @@ EPISODES = (
     Column("last_gc", "Int64", "", "its last cycle", "gc_num"),
     Column("severity", "String", "", "info, warn or bad", "episodes()"),
     Column("reason", "String", "", "what happened, as a sentence", "episodes()"),
-    Column("active_share", "Float64", "0–1", "share of its time in which the state was present; it may be interrupted", "episodes()"),
+    Column("active_share", "Float64", "0–1", "share of the episode in which the state was present; it may be interrupted", "episodes()"),
     Column("gc_per_s", "Float64", "1/s", "cycles per second in it", "episodes()"),
     Column("gc_cpu_share", "Float64", "0–1", "GC CPU as a share of all CPU, without idle marking", "limit-thrash"),
     Column("gc_cpu_nonidle_share", "Float64", "0–1", "GC CPU as a share of the CPU that idle marking leaves", "limit-thrash"),
@@ -683,7 +683,7 @@ _PREDICTED = (
     ("heap_peak_mib", "MiB", "largest heap at a mark termination, in a run as long as the log"),
     ("live_heap_mib", "MiB", "marked live heap"),
     ("stw_share", "0–1", "share of time in which the world is stopped"),
-    ("run_time_ratio", "", "run time of a CPU-bound program, relative to now; null: another load"),
+    ("run_time_ratio", "", "run time of a CPU-bound program, divided by that of now (null: another load)"),
 )  # fmt: skip
 _MODEL = "gctrace_analyzer.advise.prediction.model"
 
@@ -691,7 +691,7 @@ WHATIF = (
     Column("gogc", "Float64", "%", "GOGC; null: off, or unknown where nothing is predicted", "the caller"),
     Column("memory_limit_mib", "Float64", "MiB", "GOMEMLIMIT; null: off", "the caller"),
     Column("ballast_mib", "Float64", "MiB", "ballast", "the caller"),
-    Column("allocation", "Float64", "", "size allocated for the same work, relative to now", "the caller, and a profile"),
+    Column("allocation", "Float64", "", "bytes allocated for the same work, divided by those of now (1: unchanged)", "the caller, and a profile"),
     Column("load", "String", "", "load model: fixed-rate (keeps its allocation rate), cpu-bound (allocates as fast as it can), or between", _MODEL),
     *(column for figure in _PREDICTED for column in _predicted(*figure, _MODEL)),
     Column("thrash", "String", "", "whether it would thrash: no, risk or certain", _MODEL),
@@ -707,7 +707,7 @@ WHATIF = (
     Column("horizon_s", "Float64", "s", "how far ahead the prediction is; 0: now", "the caller"),
     Column("lasts_h", "Float64", "h", "hours until the growing live heap causes thrashing under the limit or fills the container; null: no growth, no bound, or the log is too short", "gctrace_analyzer.advise.horizon"),
     Column("lasts_h_low", "Float64", "h", "if it grows as fast as the upper end of its 95 % interval", "gctrace_analyzer.advise.horizon"),
-    Column("lasts_h_high", "Float64", "h", "if it grows as slowly as the lower end", "gctrace_analyzer.advise.horizon"),
+    Column("lasts_h_high", "Float64", "h", "the same, if the live heap grows at the lower end of its interval", "gctrace_analyzer.advise.horizon"),
 )  # fmt: skip
 
 RECOMMENDATIONS = (
@@ -823,7 +823,7 @@ FLEET = (
     *(column for name, unit, meaning in _PREDICTED if name in ("gc_per_s", "gc_cpu_with_idle_share", "heap_peak_mib")
       for column in _predicted(f"advice_{name}", unit, f"predicted {meaning}", _RANK_1)),
     *_predicted("saved_cores", "cores", "GC CPU saved by the advice, with idle marking", "(present - predicted share) × procs"),
-    *_predicted("saved_heap_mib", "MiB", "heap peak saved by the advice; negative: it needs more", "present - predicted peak"),
+    *_predicted("saved_heap_mib", "MiB", "heap peak saved by the advice (negative: the heap gets larger)", "present - predicted peak"),
     Column("go_memory_mib", "Float64", "MiB", "memory that Go holds, mean; of metrics only", "HeapSys … - HeapReleased"),
     Column("rss_max_mib", "Float64", "MiB", "resident memory, largest; of metrics only", "process_resident_memory_bytes"),
     Column("restarts", "Int64", "", "changes of the start time, as a server counts them", "process_start_time_seconds"),

@@ -264,20 +264,14 @@ def _is_held(predictor: Predictor) -> bool:
 
 
 def _why_clearing(predictor: Predictor, _: Setting) -> str:
-    largest = math.floor(predictor.live_max_mib or 0.0)
-    why = times_the_least(predictor, predictor.least_limit_mib or 0.0, largest)
-    return f"the limit is {why}"
+    return f"the limit is {times_the_least(predictor.least_limit_mib or 0.0)}"
 
 
-def times_the_least(predictor: Predictor, least: float, largest: float) -> str:
-    """Returns a roomy limit as a multiple of the lowest safe one, and its parts in MiB."""
-    live = f"{largest:,.0f} MiB" if largest >= 1 else "under 1 MiB"
-    regime = predictor.regime
-    is_rough = regime is not None and regime.memory_limit_source == "inferred"
-    other = "" if is_rough else f"{least - DEFAULT.safe_limit_times * largest:,.0f} MiB of "
+def times_the_least(least: float) -> str:
+    """Returns a roomy limit as a multiple of the lowest safe one (MiB)."""
     return (
-        f"{DEFAULT.roomy_limit_times:g} × {least:,.0f} MiB, the least for a live heap of {live} "
-        f"without bursts, and {other}other memory"
+        f"{DEFAULT.roomy_limit_times:g} × the {least:,.0f} MiB that the live heap and other memory "
+        "need at least"
     )
 
 

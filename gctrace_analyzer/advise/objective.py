@@ -94,8 +94,8 @@ def cpu_of(row: Row) -> float:
 def low_enough(row: Row, most: float) -> str:
     """Returns that GC CPU is low enough, and that this is without the idle marking of tables."""
     share, shown = row["gc_cpu_share"], cpu_of(row)
-    both = f" {percent(share)} without idle marking ({percent(shown)} with it),"
-    return f"GC CPU is{both if shown > most else ''} below {100 * most:.2g} %"
+    of = f" without idle marking is {percent(share)}," if shown > most else " is"
+    return f"GC CPU{of} below {100 * most:.2g} %"
 
 
 DIFFERENT = 1.1

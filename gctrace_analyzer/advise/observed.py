@@ -304,7 +304,7 @@ def thrashing(*, least: float, largest: float) -> str:
     """
     return (
         f"{THRASHING}. It needs a GOMEMLIMIT of at least {roomy_limit(least):,.0f} MiB: its live "
-        f"heap without bursts is up to {largest:,.0f} MiB"
+        f"heap, bursts aside, is up to {largest:,.0f} MiB"
     )
 
 

@@ -37,10 +37,10 @@ def present_row(advice: Advice) -> Row:
 
 def order(first: Row, advice: Advice) -> str:
     """Returns an order to set something, or a suggestion to test it where the evidence is thin."""
-    setting = with_effects(first, advice)
     if first["confidence"] == "low":
-        return f"Try {setting} with `gctrace-analyze measure`."
-    return f"Set {setting}."
+        test = "; test it first with `gctrace-analyze measure`"
+        return f"Try {with_effects(first, advice, test)}"
+    return f"Set {with_effects(first, advice)}"
 
 
 def to_set(row: Row, predictor: Predictor) -> str:
@@ -52,20 +52,27 @@ def to_set(row: Row, predictor: Predictor) -> str:
     return variables.partition(" ")[2] if stays and setting.limit else variables
 
 
-def with_effects(first: Row, advice: Advice) -> str:
-    """Returns a setting with its effects, as `GOGC=200 (GC CPU 4 % instead of 19 %, …)`."""
+def with_effects(first: Row, advice: Advice, after: str = "") -> str:
+    """Returns a setting, and its effects as a sentence of their own, or its reason.
+
+    Args:
+        first: the setting.
+        advice: the recommendations that it is from.
+        after: what follows the setting in its sentence.
+    """
     present = present_row(advice)
     room = ""
     larger = (first["heap_peak_mib"] or 0.0) > (present["heap_peak_mib"] or 0.0)
     if (larger or first["refused"]) and not advice.baseline.settings.value(
         "container_limit_mib"
     ):
-        room = " if the container has room for it"
+        room = ", if the container has room for it"
     effects = [*_effects(first, present, advice.measured_gc_cpu_share)]
+    setting = f"{to_set(first, advice.baseline)}{room}"
     # If all is the same, the setting is for another load, which the reason names.
-    is_same = all(text.startswith("the same") for text in effects)
-    shown = first["why"] if is_same else ", ".join(effects)
-    return f"{to_set(first, advice.baseline)}{room} ({shown})"
+    if all(text.startswith("the same ") and " instead " not in text for text in effects):
+        return f"{setting}{after} ({first['why']})."
+    return f"{setting}{after}. Predicted: {', '.join(effects)}."
 
 
 def _effects(first: Row, present: Row, whole: float | None) -> Iterator[str]:
@@ -86,7 +93,9 @@ def _effects(first: Row, present: Row, whole: float | None) -> Iterator[str]:
         ends = [first[f"heap_peak_mib_{end}"] for end in ("low", "high")]
         # The present peak may be of a burst, which the setting does not prevent.
         may_stay = peak < old <= (ends[1] or 0.0)
-        new = between_text(*map(size_text, ends)) if may_stay else size_text(peak)
+        new = size_text(peak)
+        if may_stay and new != size_text(old):
+            new = between_text(*map(size_text, ends))
         yield _instead("heap peak", new, size_text(old))
 
 

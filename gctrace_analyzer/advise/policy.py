@@ -162,7 +162,7 @@ def _unpredicted(predictor: Predictor, refused: str) -> list[Row]:
     if predictor.room_mib is not None:
         why = f"{why_limit(predictor)}; the live heap takes at most {largest:,} MiB"
     elif predictor.has_limit and (predictor.lacks_room or predictor.whole is not None):
-        limit, why = roomy, times_the_least(predictor, least, largest)
+        limit, why = roomy, times_the_least(least)
     stays = has_valid_limit(predictor) and (now.limit or 0.0) >= roomy
     if limit is None or stays:
         return []

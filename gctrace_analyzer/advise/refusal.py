@@ -187,7 +187,4 @@ def state_gogc(fits: float | None) -> str:
     """Returns what samples show about an unknown GOGC, and how to specify it."""
     if not fits:
         return "do not show it; specify it"
-    return (
-        f"fit GOGC={fits:g}. If it was that, add `--gogc {fits:g}` (in `whatif`, `--gogc-now "
-        f"{fits:g}`)"
-    )
+    return f"fit GOGC={fits:g}. If it was that, add `--gogc {fits:g}`"

@@ -77,7 +77,7 @@ class Verdict(Plain):
     Attributes:
         level: `ok`, `info`, `warn` or `bad`.
         sentence: the consequence and its cause.
-        action: what to do; empty if nothing.
+        action: what to do, one step per line; empty if nothing.
         changed: what changed when it began.
         finding: the id of the finding that it rests on; None if all is well.
         process: the process that it is about.
@@ -152,7 +152,7 @@ def _left_or(advice: Advice) -> str:
         return _for_less_memory(advice)
     if first is None:
         return "Leave the settings as they are now."
-    return f"Optional: {with_effects(first, advice)}."
+    return f"Optional: {with_effects(first, advice)}"
 
 
 def _on_findings(analysis: Analysis, advice: Advice) -> Verdict | None:
@@ -167,12 +167,10 @@ def _on_findings(analysis: Analysis, advice: Advice) -> Verdict | None:
         action = _after_death(
             death, advice, is_advised=death.process == advised_process(analysis)
         )
-        if (
-            (growing := _growing(findings)) is not None
-            and "grows" not in action
-            and _SETS_LIMIT.match(action)
-        ):
-            action = f"{action} {growing.advice.removeprefix('Record a longer log. ')}"
+        growing = (finding for finding in findings if finding.id == GROWS)
+        grew = next((growth for growth in growing if growth.process == death.process), None)
+        if grew is not None and "grows" not in action:
+            action = f"{action}\n{grew.advice.removeprefix('Record a longer log. ')}"
         if which := which_of(death, deaths):
             action = f"{which}: {action}"
         return Verdict(
@@ -244,13 +242,15 @@ def _root_of(finding: Finding, findings: tuple[Finding, ...]) -> Finding:
 
 
 def _no_problem(analysis: Analysis, advice: Advice) -> Verdict:
-    short = any(finding.id == _SHORT for finding in analysis.findings) and not all(
+    is_short = any(finding.id == _SHORT for finding in analysis.findings)
+    # Of a short log that shows little cost, no longer one is needed.
+    short = is_short and not all(
         _is_clear(own, analysis.thresholds) for own in analysis.summaries.values()
     )
     growing = _growing(analysis.findings)
     grown = "" if growing is None else f"{_of_several(growing, analysis)}{growing.evidence}"
     idle = _idle(analysis)
-    start = idle.evidence[:-1] if idle is not None else first_words(analysis, short=short)
+    start = idle.evidence[:-1] if idle is not None else first_words(analysis, short=is_short)
     figures = " and ".join(worst_costs(analysis))
     if not figures and growing is None:
         return Verdict("info", "The input does not show what GC costs.", _NEEDS_COSTS)
@@ -273,7 +273,8 @@ def _no_problem(analysis: Analysis, advice: Advice) -> Verdict:
             if analysis.summary.is_of_single_cycles or analysis.summary.gc_cpu_share is None:
                 sentence = "The log is too short to say what it takes now."
             return Verdict("warn", f"{since} {sentence}", better)
-        return Verdict("info", sentence, better)
+        in_all = _in_all(analysis) if "the whole run" in better else ""
+        return Verdict("info", f"{sentence}{in_all}", better)
     if busy := _busy(analysis):
         return busy
     first = _advised(advice)
@@ -282,7 +283,7 @@ def _no_problem(analysis: Analysis, advice: Advice) -> Verdict:
         is_unknown = analysis.by_dumps and analysis.summary.gc_cpu_share is None
         leave = _NEEDS_COSTS if is_unknown else "Leave the settings as they are."
         return Verdict("info" if is_unknown else level, sentence, leave)
-    return Verdict(level, sentence, f"Optional: {with_effects(first, advice)}.")
+    return Verdict(level, sentence, f"Optional: {with_effects(first, advice)}")
 
 
 def _busy(analysis: Analysis) -> Verdict | None:
@@ -320,13 +321,19 @@ def _better_input(analysis: Analysis, refused: str, *, short: bool, idle: bool) 
     if short and refused.endswith((NOT_DESCRIBED, OF_BLOCKS)):
         return ""
     if short:
-        longer, s = "record a longer log, under the usual load.", analysis.summary
-        whole = analysis.cycles["gc_num"].eq(1).sum() == len(analysis.summaries)
-        if not s.cost_in_all or not whole:
-            return longer.capitalize()
-        cost = f"{s.cost_in_all} of CPU time in all"
-        return f"If this is the whole run, GC cost {cost}; otherwise {longer}"
+        is_whole = analysis.cycles["gc_num"].eq(1).sum() == len(analysis.summaries)
+        unless = ", unless this is the whole run" * (
+            is_whole and bool(analysis.summary.cost_in_all)
+        )
+        return f"Record a longer log, under the usual load{unless}."
     return ""
+
+
+def _in_all(analysis: Analysis) -> str:
+    """Returns what GC cost the only program in all, unless that is all that is said."""
+    s = analysis.summary
+    is_said = s.is_too_short_for_rates or len(analysis.summaries) > 1
+    return "" if is_said else f" In all, GC took {s.cost_in_all} of CPU time."
 
 
 def _is_clear(s: Summary, t: Thresholds) -> bool:
@@ -371,7 +378,10 @@ _SETS_LIMIT = re.compile(r"Set GOMEMLIMIT=(\d+)MiB")
 
 
 def _after_death(death: PostMortem, advice: Advice, *, is_advised: bool) -> str:
-    """Returns what to do; `is_advised` says whether the settings are for the killed program."""
+    """Returns what to do, one step per line: first what helps now, then what to find out.
+
+    `is_advised` says whether the settings are for the killed program.
+    """
     # For a heap that grew, a setting that saves CPU does not help.
     first = _advised(advice) if is_advised and death.preventable != "for a while" else None
     limits = [match for step in death.advice if (match := _SETS_LIMIT.match(step))]
@@ -383,9 +393,17 @@ def _after_death(death: PostMortem, advice: Advice, *, is_advised: bool) -> str:
             step.partition(". ")[2] if _SETS_LIMIT.match(step) else step
             for step in death.advice
         )
-        return " ".join(filter(None, [f"Set {with_effects(first, advice)}.", *rest]))
+        verb = "Try" if first["confidence"] == "low" else "Set"
+        setting = f"{verb} {with_effects(first, advice)}"
+        if "Predicted:" not in setting and advised == int(limits[0][1]):
+            # What it does now is nothing: the post-mortem knows what it prevents.
+            return "\n".join(death.advice).replace("Set ", f"{verb} ", 1)
+        return "\n".join(filter(None, [setting, *rest]))
     # What to do at once; the post-mortem has the other actions.
-    return " ".join(death.advice) if death.live_mib is not None else "".join(death.advice[:1])
+    steps = death.advice if death.live_mib is not None else death.advice[:1]
+    return "\n".join(
+        sorted(steps, key=lambda step: step.startswith("To buy time"), reverse=True)
+    )
 
 
 def _action(root: Finding, effects: list[Finding], advice: Advice) -> str:
@@ -411,7 +429,7 @@ def _action(root: Finding, effects: list[Finding], advice: Advice) -> str:
         if refused:
             return f"{less}. No setting can be recommended: {refused}."
         if (other := _with_less_gc_cpu(advice)) is not None:
-            return f"{less}, or try {with_effects(other, advice)}."
+            return f"{less}, or try {with_effects(other, advice)}"
         why = (present_row(advice)["why"] or "").removeprefix("no change: ")
         return f"{less}: {why}." if why else f"{less}."
     return root.advice
@@ -431,7 +449,7 @@ def _about_leak(root: Finding, first: Row | None, advice: Advice, *, thrashes: b
     if first is not None and first["lasts_h"]:
         lasts = lasts_text(first)
         return (
-            f"{root.advice} Until then, set {with_effects(first, advice)}, which lasts {lasts}."
+            f"{root.advice} Until then, which may be {lasts}, set {with_effects(first, advice)}"
         )
     return f"{_raise_limit(advice)} {root.advice}".lstrip() if thrashes else root.advice
 
@@ -443,7 +461,7 @@ def _raise_limit(advice: Advice) -> str:
         return ""
     order = raising(predictor, limit)
     room = "" if predictor.settings.value("container_limit_mib") else ", if there is room"
-    why = times_the_least(predictor, *needed)
+    why = times_the_least(needed[0])
     return f"{order[0].upper()}{order[1:]}{room} ({why}), or keep less in memory."
 
 

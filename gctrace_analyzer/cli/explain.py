@@ -25,10 +25,10 @@ if TYPE_CHECKING:
 
 _DESCRIPTION = """\
 Explains one line of gctrace field by field: what each number means, its unit,
-where the Go runtime gets it, and what can be calculated from it; also a line
-about a kill, of the kernel, systemd or a container. It also explains a finding
-(what it means, how it is detected, what to do), a word of the report, and a
-figure or a column of a table by its name.
+where the Go runtime gets it, and what can be calculated from it. It does the
+same for a line about a kill (by the kernel, systemd or a container runtime). It
+also explains a finding (what it means, how it is detected, what to do), a word
+of the report, and a figure or a column of a table by its name.
 
 LINE is the line itself in quotes, FILE:LINE (a line number in a file), - for
 standard input, the id or name of a finding, or a word such as mark assist or

@@ -211,7 +211,7 @@ def _findings(report: Report) -> Row:
             (finding.severity for finding in findings), key=RANK.__getitem__, default=None
         ),
         "headline": verdict.sentence if verdict else None,
-        "action": verdict.action if verdict else None,
+        "action": verdict.action.replace("\n", " ") if verdict else None,
         "needed_limit_mib": _needed_limit_mib(report),
     }
 

@@ -247,7 +247,7 @@ def _found(report: Report, width: int) -> Iterator[Line]:
         yield (("Found  ", "bold"), (word, style))
         return
     statement = headline.verdict(report)
-    action = format.sentences(statement.action)[0]
+    action = format.sentences("".join(statement.steps[:1]))[0]
     first = report.verdict and report.verdict.finding
     others = [problem.name for problem in problems if problem.id != first]
     for label, said, style in (

@@ -45,6 +45,11 @@ class Statement:
     sentence: str
     action: str = ""
 
+    @property
+    def steps(self) -> list[str]:
+        """The lines of the action."""
+        return [*filter(None, self.action.split("\n"))]
+
 
 @frozen
 class KeyFigure:

@@ -134,8 +134,8 @@ def _finding(rule: Rule[Any]) -> Document:
         Sentence("disproved by", f"{rule.contradicted_by}."),
     ]
     if rule.explained_by:
-        causes = ", ".join(f"{RULES[id_].name} ({id_})" for id_ in rule.explained_by)
-        parts.append(Sentence("caused by", f"{causes}, if one of them is reported too"))
+        causes = " or ".join(f"{RULES[id_].name} ({id_})" for id_ in rule.explained_by)
+        parts.append(Sentence("caused by", f"{causes}, if reported as well"))
     parts.append(Sentence("source", rule.source))
     return [Heading(f"{rule.id} {rule.name}"), Sentences(parts, width=14)]
 

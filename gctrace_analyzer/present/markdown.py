@@ -50,8 +50,7 @@ def _parts(block: Block) -> Iterator[str]:  # noqa: C901  # one case for each bl
         case Statement():
             sentence = escaped(block.sentence)
             yield f"**{block.word}:** {sentence}" if block.word else f"**{sentence}**"
-            if block.action:
-                yield f"▸ **{escaped(block.action)}**"
+            yield from (f"▸ **{escaped(step)}**" for step in block.steps)
         case Figures():
             yield from _figures(block)
         case Sentences():

@@ -116,8 +116,9 @@ def _statement(statement: Statement) -> Iterator[Line]:
     """Yields the verdict: consequence and cause, what changed at its start, what to do."""
     for text in wrap(statement.sentence, width()):
         yield ((text, LEVEL_STYLES.get(statement.level, "bold") or "bold"),)
-    for index, text in enumerate(wrap(statement.action, width() - 2)):
-        yield (("  " if index else "▸ ", "bold"), (text, "bold"))
+    for step in statement.steps:
+        for index, text in enumerate(wrap(step, width() - 2)):
+            yield (("  " if index else "▸ ", "bold"), (text, "bold"))
 
 
 def _figures(block: Figures) -> Iterator[Line]:

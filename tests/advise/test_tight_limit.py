@@ -76,4 +76,4 @@ def test_a_program_that_thrashes_throughout_has_one_limit_in_all_outputs(
     assert main(["recommend", log, "--format", "env"]) == 0
     assert capsys.readouterr().out == f"GOMEMLIMIT={limit:.0f}MiB\n"
     assert report.verdict is not None
-    assert f"GOMEMLIMIT={limit:.0f}MiB if the container has room" in report.verdict.action
+    assert f"GOMEMLIMIT={limit:.0f}MiB, if the container has room" in report.verdict.action

@@ -85,11 +85,11 @@ def test_a_short_log_says_so() -> None:
     assert found.level == "info"
     # Of ten cycles no hundredth is known.
     longest = "GC takes 0.55 % of the CPU (0.011 of 2 CPUs) and the longest pause took 0.02 ms."
-    assert found.sentence == f"The log is short, but shows no problem: {longest}"
+    cost = "In all, GC took 22 ms of CPU time."
+    assert found.sentence == f"The log is short, but shows no problem: {longest} {cost}"
     # A program that ended has no longer log.
-    longer = "otherwise record a longer log, under the usual load."
-    cost = "GC cost 22 ms of CPU time in all"
-    assert found.action == f"If this is the whole run, {cost}; {longer}"
+    longer = "Record a longer log, under the usual load"
+    assert found.action == f"{longer}, unless this is the whole run."
     late = of("".join(log_of(20).splitlines(keepends=True)[12:]))
     assert late.action == "Record a longer log, under the usual load."
 
@@ -123,7 +123,8 @@ def test_large_blocks_allow_no_prediction_and_ask_for_no_longer_log() -> None:
 def test_a_limit_known_as_an_interval_gives_one_limit_and_roughly_the_rest() -> None:
     found = of(log_of(60, every=0.2, live=100, start=105, end=108, goal=110, mark=9))
     assert re.search(
-        r"GOMEMLIMIT=\d+MiB .*1.5 × \d+ MiB, the least .* other memory", found.action
+        r"GOMEMLIMIT=\d+MiB, .*1.5 × the \d+ MiB that the live heap and other memory need",
+        found.action,
     )
 
 
@@ -185,7 +186,7 @@ def assisting(count: int, every: float, times: int, assist: float) -> list[str]:
 def test_a_setting_with_surely_less_gc_cpu_is_named_where_goroutines_assist() -> None:
     found = of("".join(assisting(600, 0.015, 2, 1.2)))
     assert found.finding == "GC005"
-    assert "shows where), or try GOGC=150 if the container has room" in found.action
+    assert "shows where), or try GOGC=150, if the container has room" in found.action
 
 
 def test_a_present_setting_under_which_gc_costs_little_needs_no_action() -> None:
@@ -226,7 +227,9 @@ def test_the_cost_of_the_first_cycle_may_be_of_the_time_before_the_log() -> None
 
 def test_few_cycles_that_cost_little_are_enough_for_a_verdict() -> None:
     found = of(log_of(10, every=2.0))
-    assert found.sentence.startswith("GC is not a problem here: GC takes 0.055 % of the CPU")
+    assert found.sentence.startswith(
+        "The log is short, but shows no problem: GC takes 0.055 % of"
+    )
     assert found.action == "Leave the settings as they are."
 
 
@@ -269,7 +272,8 @@ def test_a_busy_collector_gets_a_setting_with_its_effect() -> None:
     assert (found.level, found.finding, found.process) == ("bad", "GC001", 0)
     assert found.sentence.startswith("GC takes 32 % of the CPU: the program allocates")
     assert found.action.startswith(
-        "Try GOGC=200 if the container has room for it (GC CPU with idle 15 % instead of "
+        "Try GOGC=200, if the container has room for it; test it first with `gctrace-analyze "
+        "measure`. Predicted: GC CPU with idle 15 % instead of "
     )
     assert (found.changed, found.start_s) == ("", None), "it was so from the start"
 
@@ -330,8 +334,7 @@ def test_the_largest_live_heap_of_an_advice_is_that_of_the_figures_or_says_of_wh
     tight = gca.read(CORPUS / "gctrace" / "go1.26-thrash" / "run.log").report().verdict
     assert tight is not None
     assert (
-        "(1.5 × 164 MiB, the least for a live heap of 117 MiB without bursts, and other memory)"
-        in tight.action
+        "(1.5 × the 164 MiB that the live heap and other memory need at least)" in tight.action
     )
 
 
@@ -545,8 +548,8 @@ def test_a_setting_after_a_kill_is_given_with_what_would_leave_more_room() -> No
     kill = "memory.max 134217728\noom_kill 1\nMemory cgroup out of memory: Killed process 7 (api)\n"
     found = read_text(f"{log}{kill}").report().verdict
     assert found is not None
-    assert found.action.startswith("Set GOGC=100 GOMEMLIMIT=115MiB (")
-    assert "to avoid that, raise the limit of 128 MiB to at least" in found.action
+    assert found.action.startswith("Try GOGC=100 GOMEMLIMIT=115MiB. Predicted: ")
+    assert "Better: raise the limit of 128 MiB to at least" in found.action
 
 
 @pytest.mark.parametrize("pauses", ["", '"PauseNs":[54191,253478,216393,151686,71586,154671],'])

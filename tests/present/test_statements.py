@@ -119,7 +119,7 @@ def test_the_restarts_of_a_container_are_named() -> None:
     log = CORPUS / "wild" / "k8s-describe-pod-oomkilled-restart230.log"
     verdict = gca.read(log).report().verdict
     assert verdict is not None
-    assert "Its container was restarted 230 times." in verdict.sentence
+    assert "It was restarted 230 times." in verdict.sentence
 
 
 def test_dumps_before_the_first_cycle_are_not_of_1970() -> None:
@@ -257,7 +257,7 @@ def test_the_allocation_of_a_few_cycles_is_that_of_its_chart() -> None:
 def test_a_verdict_says_which_share_of_gc_cpu_is_with_idle_marking() -> None:
     service = gca.read(SAMPLES / "refill" / "service.log.gz").report().verdict
     assert service is not None
-    assert "(GC CPU with idle 2.8 % instead of 24 %, heap peak" in service.action
+    assert "Predicted: GC CPU with idle 2.8 % instead of 24 %, heap peak" in service.action
     # Of Go 1.8: its pauses are charged to 26 and to 32 of 48 processors.
     old = gca.read(CORPUS / "wild" / "go19393-22gb-late-cycles.log").report().verdict
     assert old is not None
@@ -427,7 +427,7 @@ def test_the_advice_is_for_the_process_that_the_verdict_is_about() -> None:
     assert report.verdict.process == 0
     assert report.verdict.sentence.startswith("thrash-go1.19.log: GOMEMLIMIT is too low")
     assert report.verdict.action == alone.action
-    assert "live heap of 118 MiB without bursts" in report.verdict.action
+    assert "1.5 × the 166 MiB that the live heap" in report.verdict.action
 
 
 @pytest.mark.parametrize(("times", "unit"), [(1, "MiB"), (1000, "GiB")])
@@ -915,10 +915,7 @@ def test_a_report_says_once_what_a_program_needs_that_thrashes() -> None:
 def test_a_report_names_one_gc_cpu_without_idle_marking() -> None:
     report = gca.read(SAMPLES / "steady-go1.26.log").report()
     first = report.advice.recommendations.row(0, named=True)
-    assert (
-        first["why"]
-        == "no change: GC CPU is 3.6 % without idle marking (13 % with it), below 10 %"
-    )
+    assert first["why"] == "no change: GC CPU without idle marking is 3.6 %, below 10 %"
     little = gca.read(SAMPLES / "ballast-go1.26.log").recommend().row(0, named=True)
     assert little["why"] == "no change: GC CPU is below 10 %"
 
@@ -1150,9 +1147,9 @@ def test_a_single_minor_finding_is_said_and_several_are_named() -> None:
     assert "a ballast is unnecessary" in str(findings.minor_text(ballast))
     assert "a ballast is unnecessary: GOGC and GOMEMLIMIT" in str(findings.minor_text(ballast))
     several = gca.read(SAMPLES / "together-go1.22.log").report()
-    names, _, command = str(findings.minor_text(several)).partition(" (")
-    assert names.endswith("stw-outliers")
-    assert command == f"gctrace-analyze explain {names.partition(',')[0]})"
+    meaning, _, names = str(findings.minor_text(several)).partition(" (")
+    assert meaning.startswith("Goroutines have to help with marking when they allocate")
+    assert names.startswith("assist-pressure); also too-frequent, ")
 
 
 @pytest.mark.parametrize(("sizes", "whose"), [((50, 0), " in process 0"), ((50, 50), "")])
@@ -1161,7 +1158,7 @@ def test_a_minor_finding_of_one_process_is_not_said_of_all(
 ) -> None:
     logs = [log_of(40).replace("0 MB stacks", f"{n} MB stacks") for n in sizes]
     text = str(findings.minor_text(read_text("".join(logs)).report()))
-    assert text.startswith(f"large-stacks{whose}"), text
+    assert text.endswith(f"(large-stacks{whose})"), text
 
 
 def test_settings_of_one_of_several_processes_say_of_which_and_why() -> None:
@@ -1235,7 +1232,7 @@ def test_a_long_pause_while_a_program_starts_is_named_as_such() -> None:
     assert "single long pauses" not in report.verdict.sentence
     (pauses,) = (each for each in headline.state(report) if each.label == "Pauses")
     assert (pauses.value, pauses.level) == ("60 ms", "info")
-    assert "1.0 ms after start-up" in pauses.note
+    assert "1.0 ms max after start-up" in pauses.note
     assert set(report.analysis.episodes["severity"]) == {"info"}
     assert "pauses" not in (findings.healthy(report) or "")
     late = read_text(_starting(4, 60)).report()
@@ -1342,3 +1339,22 @@ def test_pauses_that_are_charged_to_varying_numbers_of_processors_show_no_cpus()
     pairs = ((0.1, 0.5), (0.1, 1.1), (0.2, 0.4), (0.1, 0.8))
     text = "".join(line.format(n=n, wall=w, cpu=c) for n, (w, c) in enumerate(pairs, 1))
     assert not any("counted for about" in note for note in read_text(text).summary().warnings)
+
+
+def test_a_kill_has_one_step_per_line_and_its_growth_is_not_minor() -> None:
+    log = log_of(
+        60,
+        live=lambda n: 60 + n // 2,
+        start=lambda n: 118 + n,
+        end=lambda n: 119 + n,
+        goal=lambda n: 120 + n,
+    )
+    kill = "Memory cgroup out of memory: Killed process 7 (api), anon-rss:300000kB\n"
+    report = read_text(f"{log}memory.max 335544320\noom_kill 1\n{kill}").report()
+    steps = headline.verdict(report).steps
+    assert len(steps) > 1
+    assert steps[0].startswith("Set GOMEMLIMIT=163MiB: it leaves 157 of the 320 MiB")
+    assert all(step.startswith(("Find ", "If the live heap still grows")) for step in steps[1:])
+    shown = plain(document(report), everything=False)
+    assert shown.count("\n▸ ") == len(steps)
+    assert "Minor, not urgent" not in shown

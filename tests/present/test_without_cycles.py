@@ -79,7 +79,9 @@ def test_a_group_without_the_oom_killer_waits(text: str) -> None:
 
 def test_the_buffers_of_a_program_are_a_sentence() -> None:
     found = headline.verdict(gca.read(SAMPLES / "buffers-go1.16.csv").report())
-    assert found.sentence.startswith("The program's own buffers rose from 20.0 MiB to 200 MiB.")
+    assert found.sentence.startswith(
+        "The memory in the program's own buffers rose from 20.0 MiB to 200 MiB."
+    )
 
 
 def test_a_few_sizes_of_memory_say_what_to_record() -> None:
@@ -430,7 +432,7 @@ def test_one_size_of_the_heap_is_enough_for_metrics() -> None:
     name, mib = "go_memstats_heap_inuse_bytes", 1 << 20
     text = "".join(f'{name}{{instance="{n}:80"}} {n * mib}\n' for n in (46, 49))
     sentence = headline.verdict(read_text(text).report()).sentence
-    assert "The heap in use of 2 programs was 46.0 MiB to 49.0 MiB at most." in sentence
+    assert "The largest heap in use was 46.0 MiB to 49.0 MiB in the 2 programs." in sentence
 
 
 def _dumps(sizes: list[int], cycles: list[int]) -> str:

@@ -159,7 +159,7 @@ class Predictor:
         least, most = self.least_limit_mib, self.live_max_mib
         if not setting.limit or least is None or most is None or setting.limit >= least:
             return None
-        live = f"the largest live heap without bursts ({math.floor(most):,} MiB)"
+        live = f"the largest live heap, bursts aside ({math.floor(most):,} MiB)"
         if setting.limit < most:
             return f"below {live}: the program thrashes while the heap is that large"
         return f"less than 25 % above {live}: the program may thrash"

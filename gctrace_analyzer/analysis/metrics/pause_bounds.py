@@ -2,7 +2,7 @@
 
 Dumps show the pauses of some cycles one by one, the total of the others, and perhaps the longest
 one. That limits how the pauses can be spread over the cycles: of 20 cycles that stopped the program
-for 60 ms in total, at most 12 took over 5 ms, and one took at least 3 ms. Metrics add the two
+for 60 ms in total, at most 12 took 5 ms or more, and one took at least 3 ms. Metrics add the two
 pauses of a cycle; in 85 % of the cycles with over 5 ms, in 35 logs of six programs, one of the two
 took over 5 ms by itself.
 """

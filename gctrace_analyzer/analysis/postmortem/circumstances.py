@@ -295,8 +295,10 @@ def restarts_of(death: Death) -> str:
     # `kubectl get pods` adds up the restarts of all containers of a pod.
     is_pod = death.pod is not None and death.victim == death.pod
     is_container = death.container_id or not (death.unit or death.is_unit)
-    which = "containers were" if is_pod else "container was" if is_container else "unit was"
-    return f" Its {which} {restarted(number, death.restarts_in_s)}."
+    which = "Its containers were" if is_pod else "Its unit was"
+    if is_container and not is_pod:
+        which = "It was" if death.subject == "The container" else "Its container was"
+    return f" {which} {restarted(number, death.restarts_in_s)}."
 
 
 _LOOP = 2

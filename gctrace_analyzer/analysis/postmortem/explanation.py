@@ -122,8 +122,8 @@ def explain_death(
 
 
 DOUBTS = {
-    "only program": "The GC cycles in the input are probably its own: no others fit.",
-    "time": "The GC cycles in the input are probably its own: they end shortly before.",
+    "only program": "The GC cycles in the input may be its own: no others fit.",
+    "time": "The GC cycles in the input may be its own: they end shortly before.",
 }
 """Sentences about cycles that no name connects with the death."""
 

@@ -180,7 +180,7 @@ def either(took: str, death: Death) -> str:
         took: what used the memory that Go does not count, if that is the reason.
         death: the death.
     """
-    begin = "If it was its limit, either" if death.may_be_of_host else "Either"
+    begin = "If the kill was at its own limit, either" if death.may_be_of_host else "Either"
     return (
         f"{begin} memory that Go does not count took {took}, or the heap grew past GOMEMLIMIT, "
         "which is a soft limit."

@@ -61,9 +61,9 @@ class HeapAtDeath:
         """Returns what a GOMEMLIMIT close to the live heap costs, and which limits avoid that."""
         roomy = roomy_limit(self.least_limit_mib)
         return (
-            " That leaves the live heap little room, so GC runs often: to avoid that, raise "
-            f"the limit of {limit:,.0f} MiB to at least {roomy * limit / gomemlimit:,.0f} MiB, "
-            f"with GOMEMLIMIT={roomy:.0f}MiB."
+            " GC then runs often, because the live heap has little room. Better: raise the limit "
+            f"of {limit:,.0f} MiB to at least {roomy * limit / gomemlimit:,.0f} MiB, and set "
+            f"GOMEMLIMIT={roomy:.0f}MiB."
         ) * (self.live_mib is not None and gomemlimit < roomy)
 
     @property

@@ -161,7 +161,7 @@ def needed_mib(part: pl.DataFrame) -> tuple[pl.Series, str]:
     """Returns what the program needs in each of its dumps, and which memory that is."""
     pool, (_, _, in_use) = _mib(part, "pool_bytes"), _heap(part)
     if pool.count():
-        return pool, "the program's own buffers"
+        return pool, "the memory in the program's own buffers"
     if in_use.count():
         return in_use, "heap in use"
     return _allocated(part), HEAP_ALLOCATED

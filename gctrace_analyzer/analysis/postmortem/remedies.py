@@ -109,7 +109,7 @@ MORE_MEMORY = (
     "Give the program more memory, or keep less in memory (heap profile: `go tool pprof`): no GOGC "
     "or GOMEMLIMIT makes the live heap fit."
 )
-FIND_LATER = f"That only buys time. {FIND_GROWTH}"
+FIND_LATER = f"A limit only buys time. {FIND_GROWTH}"
 COMPARE_TOTAL = (
     "Next time, compare what Go counts (`/memory/classes/total:bytes` less "
     "`/memory/classes/heap/released:bytes`) with the resident memory. If it is below GOMEMLIMIT, "
@@ -264,8 +264,8 @@ def _beside_outside(
     room = limit_with_room(heap, limit)
     if room is not None and (gomemlimit is None or room < gomemlimit):
         yield (
-            f"Set GOMEMLIMIT={room}MiB: this leaves {limit - room:,.0f} of the {limit:,.0f} MiB "
-            "for what is outside the heap, as long as that does not grow."
+            f"Set GOMEMLIMIT={room}MiB: it leaves {limit - room:,.0f} of the {limit:,.0f} MiB "
+            "for memory outside the heap, which must not grow."
             f"{heap.if_little_room(room, limit)}"
         )
     elif room is None and heap.is_mostly_outside:

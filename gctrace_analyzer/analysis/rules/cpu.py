@@ -32,9 +32,9 @@ from gctrace_analyzer.units import cores_text, cpus_text, duration_text, size_te
     "is over {t.gc_cpu_warn:.0%} of CPUs × time; bad over {t.gc_cpu_bad:.0%}. Needs at least "
     "{t.min_cycles} cycles after {t.warm_up_s:g} s, and {t.min_span_s:g} s. If pauses take "
     "over {t.stopped_gc_share:.0%} of it, long pauses (GC009, GC010) are the cause; if one cycle "
-    "takes more than half of it, what ran at that time. If GOGC is "
-    "unknown and a cycle allocates less than {t.metrics_thrash_room_unknown:.0%} of the heap goal "
-    "in metrics, a low GOGC or a limit is the cause.",
+    "takes more than half of it, the cause is what ran at that time. If metrics do not show GOGC, "
+    "and a cycle allocates less than {t.metrics_thrash_room_unknown:.0%} of the heap goal, the "
+    "cause is a low GOGC or a memory limit.",
     advice=f"Use a recommended setting, or {ALLOCATE_LESS}.",
     needs="CPU times of at least {t.min_cycles} cycles over {t.min_span_s:g} s",
     contradicted_by="a lower GC share in the printed percentage, in GCCPUFraction or in "

@@ -185,7 +185,7 @@ def goal_overshoot(facts: ProcessFacts) -> Iterator[Evidence]:
     "heap goal.",
     advice="Do not set GOGC=off, or set GOMEMLIMIT too (Go 1.19 and later).",
     needs="cycles that print no goal",
-    contradicted_by="a GOMEMLIMIT: goals would be printed",
+    contradicted_by="a GOMEMLIMIT, under which goals would be printed",
     source="gcPercent < 0 in runtime/mgcpacer.go",
 )
 def gogc_off_without_limit(facts: ProcessFacts) -> Iterator[Evidence]:

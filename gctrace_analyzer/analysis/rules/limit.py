@@ -49,8 +49,8 @@ _TIGHT = "GC015"
     "median effective GOGC is {t.thrash_gogc:g} or less, and GC runs "
     "{t.thrash_active_share:.0%} of the time or more. Two episodes are "
     "joined if at most {t.episode_join_cycles} cycles or {t.episode_join_s:g} s lie between them. "
-    "Thrashing that is over, and took less than a tenth of the run, is a warning, and limit-tight "
-    "explains it. The cost is named if GC CPU is {t.gc_cpu_warn:.0%} or more.",
+    "Thrashing that has ended, and took less than a tenth of the run, is only a warning, and "
+    "limit-tight explains it. The cost is named if GC CPU is {t.gc_cpu_warn:.0%} or more.",
     advice="Raise GOMEMLIMIT (and the container's limit, if it is too low), or keep less in "
     "memory. If you can do neither: first set GOGC to a low value such as 25, then remove "
     "GOMEMLIMIT; the heap then grows past the limit, but GC no longer runs all the time.",

@@ -40,9 +40,9 @@ _GOROUTINES = (
     "live-heap-growth",
     meaning="The live heap grows, and with it memory use and the cost of each cycle; it may be "
     "a leak.",
-    condition="Without the first quarter of the log, the lower 95 % bound of the live heap's "
-    "robust slope (Theil–Sen) is above 0, without what was allocated during marking, and the "
-    "growth over the rest is at least {t.growth_min_share:.0%} of the median and "
+    condition="After the first quarter of the log, the live heap (less what was allocated during "
+    "marking) grows: the lower 95 % bound of its robust slope (Theil–Sen) is above 0, and the "
+    "growth is at least {t.growth_min_share:.0%} of the median and "
     "{t.growth_min_mib:g} MiB. Only a note if the growth slows down (in the last third "
     "under {t.growth_steady:.0%} of the mean), if the log covers less than "
     "{t.growth_min_span_s:.0f} s, or if the slope is uncertain (its upper bound is over "

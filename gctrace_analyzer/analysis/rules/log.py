@@ -131,7 +131,7 @@ def old_go(facts: ProcessFacts) -> Iterator[Evidence]:
     "healthy",
     meaning="No action needed.",
     condition="No finding is a warning, in at least {t.warn_min_cycles} cycles. GC CPU is below "
-    "{t.gc_cpu_warn:.0%}, most cycles have a line, and the clock shows most pauses and CPU times. "
+    "{t.gc_cpu_warn:.0%}, most cycles have a line, and most pauses and CPU times are not 0. "
     "The evidence compares the 99 % quantile of the pauses with the {t.stw_single_ms:g} ms of "
     "GC009 and GC010.",
     advice="Leave the settings alone.",

@@ -162,7 +162,8 @@ def _share(facts: ProcessFacts) -> str:
     "long-gc-pauses",
     meaning="The pauses of GC are long; metrics do not show in which phase.",
     condition="Only where there are metrics and no gctrace. The two pauses of a cycle, added: "
-    f"{_LONG} Pauses that totals and maxima do not show count as short.",
+    f"{_LONG} Where only totals and maxima are known, a pause that they do not prove to be long "
+    "counts as short.",
     advice=f"{CHECK_CPUS}. GODEBUG=gctrace=1 shows which of the two pauses of a cycle is long.",
     needs="pauses from metrics",
     contradicted_by="gctrace, which shows them phase by phase",

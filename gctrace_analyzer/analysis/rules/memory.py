@@ -17,9 +17,10 @@ _SCAVENGER = " (last line of the scavenger)"
     "GC036",
     "fragmentation",
     meaning="Memory is wasted because the heap's spans are only partly filled.",
-    condition="HeapInuse - HeapAlloc, without what the program allocates until the heap goal "
-    "(NextGC - HeapAlloc; HeapAlloc if it is unknown), is over {t.fragmentation_share:.0%} of "
-    "its sum with HeapAlloc, and over {t.memory_min_mib:.0f} MiB.",
+    condition="The memory wasted is HeapInuse - HeapAlloc, less what the next cycle lets the "
+    "program allocate (NextGC - HeapAlloc; if NextGC is unknown, HeapAlloc). It is over "
+    "{t.fragmentation_share:.0%} of waste and HeapAlloc together, and over "
+    "{t.memory_min_mib:.0f} MiB.",
     advice="Reuse objects of the same size and lifetime, for example with `sync.Pool`.",
     needs="HeapInuse and HeapAlloc of the same moment, with NextGC or, without it, more free than "
     "allocated; or a scavenger line of Go up to 1.13 "
@@ -48,9 +49,9 @@ def fragmentation(facts: MemoryFacts) -> Iterator[Evidence]:
     "GC037",
     "unreleased-idle",
     meaning="The process keeps memory that its heap does not use.",
-    condition="HeapIdle - HeapReleased, without what the program allocates until the heap goal "
-    "(NextGC - HeapAlloc), is over {t.idle_share:.0%} of Sys (HeapSys if Sys is unknown) and over "
-    "{t.memory_min_mib:.0f} MiB, in all of the second half of the dumps.",
+    condition="The unused memory is HeapIdle - HeapReleased, less what the program allocates "
+    "until the heap goal (NextGC - HeapAlloc). It is over {t.idle_share:.0%} of Sys (HeapSys if "
+    "Sys is unknown) and over {t.memory_min_mib:.0f} MiB, in each dump of the second half.",
     advice="Set a memory limit (Go 1.19 and later), so that the runtime returns memory "
     "sooner; with earlier releases, call `debug.FreeOSMemory` after a peak.",
     needs="HeapIdle and HeapReleased, or a line of the scavenger, and the room until the goal",
@@ -123,8 +124,9 @@ def off_heap_growth(facts: MemoryFacts) -> Iterator[Evidence]:
     "GC048",
     "near-container-limit",
     meaning="The container has hardly any memory left: above its limit, the kernel kills.",
-    condition="Resident memory or, if it is unknown, what Go obtained and did not return is over "
-    "{t.tight_limit_share:.0%} of the container's limit (less what others under it use).",
+    condition="Resident memory is over {t.tight_limit_share:.0%} of the container's limit, less "
+    "what other programs under that limit use. If resident memory is unknown, the memory counts "
+    "that Go obtained and did not return.",
     advice="Raise the container's memory limit, or keep less in memory.",
     needs="the container's limit, and the resident memory of its only program, or Sys and "
     "HeapReleased",

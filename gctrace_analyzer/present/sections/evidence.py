@@ -452,7 +452,10 @@ def settings(report: Report) -> str | None:
     if given.keys() == {"go_version"}:
         return None  # The first line shows it.
     for name, known in given.items():
-        text = f"{names[name]} {written(name, known['value'])}"
+        what = names[name]
+        if name == "container_limit_mib" and known["source"].startswith("OOM kill"):
+            what = "cgroup limit"
+        text = f"{what} {written(name, known['value'])}"
         of.setdefault(known["source"], []).append(text)
     return (
         "; ".join(

@@ -34,7 +34,8 @@ def problems(report: Report) -> list[Problem]:
     """Returns warnings and worse that no other finding causes, the worst first."""
     alike: dict[tuple[str, str, int | None], list[Finding]] = {}
     for finding in report.analysis.findings:
-        if finding.needs_action and finding.because_of is None:
+        is_suspect = _is_suspect(finding, report) and not _is_grown(report)
+        if (finding.needs_action or is_suspect) and finding.because_of is None:
             alike.setdefault((finding.id, finding.evidence, finding.process), []).append(
                 finding
             )
@@ -57,11 +58,16 @@ def _minor(report: Report) -> list[Finding]:
     by_rule: dict[str, Finding] = {}
     for finding in report.analysis.findings:
         is_minor = finding.severity == "info" and finding.because_of is None
-        # The cause of a death is not minor.
-        is_minor &= not (finding.id == GROWS and _is_grown(report))
+        is_minor &= not _is_suspect(finding, report)
         if is_minor and finding.id not in _IN_TITLE and finding.evidence not in said:
             by_rule.setdefault(finding.id, finding)
     return [*by_rule.values()]
+
+
+def _is_suspect(finding: Finding, report: Report) -> bool:
+    """Returns whether a finding is the growth of a process that was killed."""
+    killed = {death.process for death in report.analysis.post_mortems}
+    return finding.id == GROWS and finding.process in killed
 
 
 def _is_grown(report: Report) -> bool:
@@ -73,10 +79,13 @@ def _is_grown(report: Report) -> bool:
 def minor_text(report: Report) -> str | None:
     """Returns the minor findings as one line; None if there is none."""
     findings = _minor(report)
-    names = ", ".join(finding.name + _whose(finding, report) for finding in findings)
-    if len(findings) == 1:
-        return f"{names}. {RULES[findings[0].id].meaning.removesuffix('.')}"
-    return f"{names} (gctrace-analyze explain {findings[0].name})" if findings else None
+    if not findings:
+        return None
+    first, *names = (finding.name + _whose(finding, report) for finding in findings)
+    meaning = RULES[findings[0].id].meaning.removesuffix(".")
+    if names:
+        meaning = re.split(r"[.:;] ", meaning)[0]
+    return f"{meaning} ({first})" + "; also " * bool(names) + ", ".join(names)
 
 
 def _whose(finding: Finding, report: Report) -> str:
@@ -117,8 +126,10 @@ def _place(finding: Finding, report: Report) -> str:
     return "" if is_answer else f"line {line}"
 
 
-def _comes_later(finding: Finding, report: Report) -> bool:
-    """Returns whether the verdict has a cause to find before any setting is changed."""
+def _is_answered(finding: Finding, report: Report) -> bool:
+    """Returns whether the verdict says what to do first: find another cause, or a growth."""
+    if _is_suspect(finding, report):
+        return True
     return report.advice.baseline.other_cause is not None and finding.id in CURED_BY_SETTINGS
 
 
@@ -153,5 +164,5 @@ def _problem(finding: Finding, report: Report) -> Problem:
         "" if evidence and (leads or is_stated) else RULES[finding.id].meaning,
         evidence,
         _place(finding, report),
-        "" if leads or _comes_later(finding, report) else finding.advice,
+        "" if leads or _is_answered(finding, report) else finding.advice,
     )

@@ -103,7 +103,8 @@ def verdict(report: Report) -> Statement:
     if (crash := crash_of(report)) and level in ("ok", "info"):
         level, action = "warn", after_crash(crash)
         parts.insert(0, crash)
-    return Statement(level, WORDS[level], printable(" ".join(parts)), printable(action))
+    action = "\n".join(map(printable, action.split("\n")))
+    return Statement(level, WORDS[level], printable(" ".join(parts)), action)
 
 
 _MEDIAN = "median over cycles"
@@ -179,7 +180,7 @@ def _pauses(report: Report) -> tuple[str, str] | None:
     first, value = next(iter(known.items()))
     longest = [f"{known['max']} max"] if first == "p99" and "max" in known else []
     if (late_ms := longest_pause_after_start_up(report.analysis)) is not None:
-        longest.append(f"{milliseconds(late_ms)} after start-up")
+        longest.append(f"{milliseconds(late_ms)} max after start-up")
     time = _these(s, "the cycle", "the cycles") if s.is_of_single_cycles else "time"
     of_time = [] if s.stw_share is None else [f"{share(s.stw_share)} of {time}"]
     if many := coarse.get("pauses"):
@@ -410,7 +411,8 @@ def _setter(report: Report) -> str:
         return f"set {mostly}by {gogc_name(regimes[0])}"
     # At the minimum, goals do not show GOGC.
     effective = [] if setter == "heap-minimum" else effective
-    return "; ".join([f"set {mostly}by {limit or _SETTERS[setter]}", *effective])
+    by = f"set {mostly}by {limit or _SETTERS[setter]}"
+    return "; ".join([mostly + limit if limit.startswith("inferred") else by, *effective])
 
 
 def _limit(report: Report) -> str:
@@ -422,4 +424,8 @@ def _limit(report: Report) -> str:
         return setting_text(regime)
     # Shorter than in a sentence, to fit into 80 columns.
     low, high = regime.memory_limit_mib_low, regime.memory_limit_mib_high
-    return f"a {low:,.0f}–{high:,.0f} MiB limit" if low else f"a limit under {high:,.0f} MiB"
+    return (
+        f"inferred limit {low:,.0f}–{high:,.0f} MiB"
+        if low
+        else f"a limit under {high:,.0f} MiB"
+    )

@@ -67,10 +67,13 @@ def _refusal(report: Report, rows: pl.DataFrame) -> Iterator[Block]:
     """Yields why nothing but perhaps a memory limit can be recommended, and what to do."""
     refused, first = f"{report.advice.baseline.refused}.", rows.row(0, named=True)
     what = "No recommendation" if first["now"] else "Only GOMEMLIMIT is recommended"
-    yield Paragraphs([f"{what}: {refused}"])
+    said, _, remedy = refused.partition(" If it was that, ")
+    yield Paragraphs([f"{what}: {said}"])
     action = headline.verdict(report).action if first["now"] else order(first, report.advice)
-    if action and action[1:] not in refused:
-        yield Paragraphs([f"▸ {action}"], hanging=2)
+    if remedy:
+        action = f"If it was that, {remedy}"
+    if action and action[1:] not in said:
+        yield Paragraphs([f"▸ {step}" for step in action.split("\n")], hanging=2)
 
 
 def _notes_on_predictions(report: Report, rows: pl.DataFrame) -> Iterator[tuple[str, str]]:
@@ -78,7 +81,8 @@ def _notes_on_predictions(report: Report, rows: pl.DataFrame) -> Iterator[tuple[
     for text in dict.fromkeys(rows["refused"].drop_nulls()):
         peaks = rows.filter(rows["refused"] == text)["heap_peak_mib"].count()
         none = "Only the peak is predicted" if peaks else "No prediction"
-        yield "Note", f"{none}: {text}."
+        own = text.replace("`--gogc ", "`--gogc-now ")
+        yield "Note", f"{none}: {own}."
     shown = headline.verdict(report)
     if not report.advice.is_available and shown.level == "none" and shown.action:
         yield "▸", shown.action
@@ -147,13 +151,16 @@ def _load(baseline: Predictor) -> str:
     load, text = baseline.load, _LOADS[baseline.load_model]
     if baseline.load_model == "fixed-rate" and load and not load.shows_rate_in_mark:
         return (
-            "unknown, because the log does not show whether marking slows the program down; "
-            f"predicted as {text}"
+            "not known, as the log does not show whether marking slows the program down. The "
+            f"prediction assumes a {text}"
         )
     if baseline.load_model != "cpu-bound" or load is None:
         return text
     if load.has_spare_cpu:
-        return f"unknown, because marking ran on idle CPUs; predicted {text}"
+        return (
+            "not known, as marking ran on idle CPUs. The prediction is for a program that "
+            f"allocates {text}"
+        )
     return f"probably {text}"
 
 

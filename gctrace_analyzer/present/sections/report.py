@@ -145,7 +145,9 @@ def _what_happened(report: Report, said: str) -> Iterator[Block]:
     if minor:
         if not others:
             yield Gap()
-        yield Paragraphs([f"Minor, not urgent: {minor}."], "dim", indent=2, hanging=2)
+        # Beside a kill, what may have led to it is not called minor.
+        begin = "Also seen" if deaths or told else "Minor, not urgent"
+        yield Paragraphs([f"{begin}: {minor}."], "dim", indent=2, hanging=2)
 
 
 _OF_EACH_DEATH = ("Where", "Program", "At the end", "Run")
@@ -178,7 +180,8 @@ def _unsaid(rows: Sequence[Sentence], said: str) -> list[Sentence]:
     for row in rows:
         label = row.label or label
         # The verdict names the program, if several were killed, and the resident memory.
-        if label != "Memory" and row.text.removeprefix("It ") not in said:
+        text = row.text.removeprefix("It ").removeprefix("Set ")
+        if label != "Memory" and text not in said:
             kept.append(replace(row, label="" if label == shown else label))
             shown = label
     return kept

@@ -378,9 +378,9 @@ def _sizes(report: Report) -> Iterator[str]:
     known = [memory for memory in report.analysis.memory if memory.needed_max_mib is not None]
     if len(known) > 1:
         sizes = sorted(memory.needed_max_mib or 0 for memory in known)
-        if len(kinds := {memory.needed_is for memory in known}) == 1:
-            of, ends = count(len(known), "program"), f"{mib(sizes[0])} to {mib(sizes[-1])}"
-            yield f"The {kinds.pop()} of {of} was {ends} at most."
+        if len(kinds := {str(memory.needed_is) for memory in known}) == 1:
+            ends = f"{mib(sizes[0])} to {mib(sizes[-1])} in the {len(known):,} programs"
+            yield f"The largest {kinds.pop().removeprefix('the ')} was {ends}."
         return
     held = {
         rounded(memory.sys_mib, memory.resolution_mib)

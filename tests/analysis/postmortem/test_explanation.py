@@ -137,7 +137,7 @@ def test_a_limit_that_prevents_the_kill_but_makes_gc_frequent_says_so() -> None:
     found = explained(live_mib=300, live_before_mib=295)
     (first, *_) = found.advice
     assert first.startswith("Set GOMEMLIMIT=460MiB")
-    assert "raise the limit of 512 MiB to at least 627 MiB, with GOMEMLIMIT=563MiB." in first
+    assert "raise the limit of 512 MiB to at least 627 MiB, and set GOMEMLIMIT=563MiB." in first
 
 
 def test_a_kill_far_above_the_live_heap_could_have_been_prevented() -> None:
@@ -158,7 +158,7 @@ def test_growth_makes_a_memory_limit_a_delay_only() -> None:
     found = explained(live_before_mib=120)
     assert found.preventable == "for a while"
     assert "The live heap grew from 120 to 240 MiB within the last minute." in found.reading
-    assert found.advice[-1].startswith("That only buys time")
+    assert found.advice[-1].startswith("A limit only buys time")
 
 
 def test_growth_makes_settings_a_delay_at_most_where_the_sum_is_not_known() -> None:
@@ -233,8 +233,8 @@ def test_a_limit_that_leaves_room_for_the_rest_is_advised_with_it() -> None:
     # At most 512 - 300 = 212 MiB of the limit are no heap, and 0.95 * 512 - 212 = 274.4 are left.
     assert found.preventable == "yes"
     assert found.advice[0] == (
-        "Set GOMEMLIMIT=274MiB: this leaves 238 of the 512 MiB for what is outside the heap, as "
-        "long as that does not grow."
+        "Set GOMEMLIMIT=274MiB: it leaves 238 of the 512 MiB for memory outside the heap, which "
+        "must not grow."
     )
     assert found.advice[1].startswith("Find out what uses the memory outside the heap")
 
@@ -757,10 +757,10 @@ def test_the_memory_limit_that_is_advised(
 
 def test_a_growing_heap_needs_more_than_a_limit() -> None:
     found = explained(live_before_mib=40, live_mib=100)
-    assert found.advice[-1].startswith("That only buys time")
+    assert found.advice[-1].startswith("A limit only buys time")
     limited = explained(memory_limit_mib=500.0, live_before_mib=40, live_mib=100)
     assert limited.preventable == "for a while"
-    assert limited.advice[-1].startswith("That only buys time")
+    assert limited.advice[-1].startswith("A limit only buys time")
 
 
 @pytest.mark.parametrize("resident_mib", [None, 0.0])

@@ -166,7 +166,7 @@ def test_unknown_sizes_stay_unknown() -> None:
 def test_a_pool_is_what_the_program_keeps() -> None:
     found = memory_of(pool=[10, 20, 15], heap_inuse=[40, 41, 42], alloc=[30, 31, 32])
     assert (found.needed_mib, found.needed_max_mib) == (15, 20)
-    assert found.needed_is == "the program's own buffers"
+    assert found.needed_is == "the memory in the program's own buffers"
     assert (found.alloc_mib, found.fragmentation_mib) == (32, 0)
 
 

@@ -69,8 +69,8 @@ def test_a_chart_of_intervals_says_that_its_lines_are_means() -> None:
 
 def test_a_page_has_the_sentences_of_minor_findings_and_one_name_for_each() -> None:
     page = gca.read(SAMPLES / "oom-journal.jsonl").to_html()
-    assert "<summary>Minor, not urgent: Off heap heavy</summary>" in page
-    minor = page.partition("<summary>Minor, not urgent: ")[2].partition("</details>")[0]
+    assert "<summary>Also seen: Off heap heavy</summary>" in page
+    minor = page.partition("<summary>Also seen: ")[2].partition("</details>")[0]
     assert minor.count("<dd>") == 1
     # The growth is what the post-mortem names: it is no minor finding.
     assert "The live heap grew" not in minor

@@ -61,8 +61,8 @@ def trend(report: Report, axis: Axis) -> tuple[list[Mark], tuple[str, ...]]:
     rate_text = rate_of_growth(growth, low, high)
     if low <= 0 <= high:
         # Its wide band would look like a finding.
-        return [], (f"No significant growth: {rate_text}, 95 % interval (Theil–Sen).",)
-    text = f"Growth {rate_text}, 95 % interval (Theil–Sen)."
+        return [], ("No significant growth.",)
+    text = f"Growth {rate_text}, 95 % interval."
     return [line], (text, *_time_left(report, height + growth / 3600 * (last - middle)))
 
 
