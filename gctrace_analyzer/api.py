@@ -104,8 +104,8 @@ def read(
         tz: the time zone of timestamps, and of `start`, without one: `Europe/Berlin`, a `ZoneInfo`.
         start: when the first process started, for logs without timestamps.
         gogc: the GOGC the program ran with, in percent or `off`.
-        memory_limit: its GOMEMLIMIT, as `2GiB` or in MiB.
-        container_limit: the memory limit of its container or unit.
+        memory_limit: its GOMEMLIMIT, as `2GiB`; like all sizes here, a number is in MiB.
+        container_limit: the memory limit of its container or unit, as `2GiB`.
         cpu_limit: the number of CPUs that the program may use, such as 1.5 or `500m`.
         go_version: the Go version it was built with, such as `1.22`.
         ballast: the size of its heap ballast.

@@ -91,9 +91,9 @@ PER_RUN = (
 cost of that work, and waiting for a CPU does not change them. The noise is that of rates."""
 
 RESULTS = (
+    Metric("ns_per_op", "ns/op", 1.0, 0.08, 0.15),
     Metric("bytes_per_op", "B/op", 8.0, 0.01, 0.01),
     Metric("allocs_per_op", "allocs/op", 0.5, 0.01, 0.01),
-    Metric("ns_per_op", "ns/op", 1.0, 0.08, 0.15),
 )
 """The results that a benchmark prints; their sums have no standard error. Less than the smallest
 object per operation is a share of memory that was allocated once. In nine of ten benchmarks, B/op

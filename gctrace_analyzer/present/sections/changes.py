@@ -77,7 +77,7 @@ MAIN = tuple(metric for metric, _, _ in _SETTING_COLUMNS)
 """The metrics that a page draws by setting."""
 
 _MORE_SETTING_COLUMNS = (
-    ("assist_share_of_cpu", "assists %", 100.0),
+    ("assist_share_of_cpu", "assist CPU %", 100.0),
     ("stw_share", "stopped %", 100.0),
     ("alloc_mib_per_s", "alloc MiB/s", 1.0),
     ("true_live_heap_mib", "live mean MiB", 1.0),

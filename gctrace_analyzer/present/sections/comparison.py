@@ -231,8 +231,9 @@ def notes(pairs: Sequence[Pair]) -> Iterator[str]:
     if any(len(side.measured) < 2 for side in sides) and not of_benchmarks:
         where = "per side" if all(len(side.measured) < 2 for side in sides) else "on one side"
         yield (
-            f"One run {where}. The intervals include how much runs of other programs differ. To "
-            "measure yours, give five runs per side (before=a1.log,a2.log,… after=b1.log,…)."
+            f"One run {where}. The intervals assume that runs of this program differ as much as "
+            "those of other programs; five runs per side measure it (before=a1.log,a2.log,… "
+            "after=b1.log,…)."
         )
 
 
