@@ -309,7 +309,7 @@ def size_text(size_mib: float) -> str:
     return f"{digits(size_mib, significant)} MiB"
 
 
-_LEAST_PERCENT = 0.001
+LEAST_PERCENT = 0.001
 """Smaller percentages would need more digits than anyone reads."""
 
 
@@ -327,8 +327,8 @@ def percent(share: float) -> str:
     value = 100 * share
     if 99.5 <= value < 100:
         return "over 99 %"
-    if 0 < value < _LEAST_PERCENT:
-        return f"under {_LEAST_PERCENT:g} %"
+    if 0 < value < LEAST_PERCENT:
+        return f"under {LEAST_PERCENT:g} %"
     return f"{value:.0f} %" if value >= 9.95 else f"{digits(value, 2)} %"
 
 

@@ -245,7 +245,8 @@ def beyond_bounds(closest: Failed, dear: list[tuple[Row, str]], present: Row, ai
     for row, cost_of_it in sorted(dear, key=lambda item: least(item[0])):
         test = failed(row, present, aim)
         if closest.saved and (test is None or test.number > closest.number):
-            return f"saving {closest.saved} would {cost_of_it}"
+            surely = "certainly " * (closest.number > 1)
+            return f"{surely}saving {closest.saved} would {cost_of_it}"
     return ""
 
 

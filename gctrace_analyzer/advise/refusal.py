@@ -70,8 +70,8 @@ def in_blocks(steady: pl.DataFrame) -> str | None:
     if len(steady) < DEFAULT.min_cycles or high - low > 1 or over.sum() < 0.9 * len(over):
         return None
     return (
-        f"after the start-up, cycles start at {high:,.0f} MiB, not before the goal: single "
-        f"allocations are {OF_BLOCKS}"
+        f"after the start-up, cycles start at {high:,.0f} MiB, at the goal or just before it: "
+        f"single allocations are {OF_BLOCKS}"
     )
 
 

@@ -47,7 +47,7 @@ from gctrace_analyzer.analysis.totals import rates_of
 from gctrace_analyzer.analysis.trend import changes_at
 from gctrace_analyzer.frozen import Plain, frozen
 from gctrace_analyzer.ingest.sniff import is_toolchain_alone
-from gctrace_analyzer.units import duration_text
+from gctrace_analyzer.units import between_text, duration_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -131,18 +131,21 @@ def _with_present_setting(result: Verdict, analysis: Analysis, advice: Advice) -
     if last is None or last.first_gc is None or last.start_s is None:
         return result
     spans = analysis.spans.filter(pl.col("gc_num") > last.first_gc)
-    share = rates_of(spans, "gc_cpu_share")["gc_cpu_share"]
+    low, share, high = rates_of(spans, *_SHARES).values()
     if share is None or len(spans) < analysis.thresholds.min_cycles:
         return result
     now = (
         f"The settings changed: since {duration_text(last.start_s)} ({text}) "
-        f"GC takes {percent(share)} of the CPU."
+        f"GC takes {between_text(percent(low or share), percent(high or share))} of the CPU."
     )
     is_lifted = result.finding in _OF_LIMIT and last.memory_limit_mib in (None, math.inf)
     is_little = share < analysis.thresholds.gc_cpu_little
     is_over = result.finding in CURED_BY_SETTINGS and (is_little or is_lifted)
     action = _left_or(advice) if is_over else result.action
     return replace(result, sentence=f"{result.sentence} {now}", action=action)
+
+
+_SHARES = ("gc_cpu_share_low", "gc_cpu_share", "gc_cpu_share_high")
 
 
 def _left_or(advice: Advice) -> str:
@@ -340,6 +343,9 @@ def _is_clear(s: Summary, t: Thresholds) -> bool:
     """Returns whether even few cycles show that GC costs little; the fewer seconds, the less."""
     if s.span_s is None or s.gc_cpu_share is None:
         return False
+    # One or two cycles in some seconds may be of a start, before any load.
+    if s.cycles < t.min_cycles and s.span_s < t.growth_min_span_s:
+        return False
     return s.gc_cpu_share < t.gc_cpu_little * min(s.span_s / t.short_log_s, 1)
 
 
@@ -431,7 +437,9 @@ def _action(root: Finding, effects: list[Finding], advice: Advice) -> str:
         if (other := _with_less_gc_cpu(advice)) is not None:
             return f"{less}, or try {with_effects(other, advice)}"
         why = (present_row(advice)["why"] or "").removeprefix("no change: ")
-        return f"{less}: {why}." if why else f"{less}."
+        # GC CPU that is low after the start-up does not answer the finding.
+        has_reason = why and not why.startswith("GC CPU is")
+        return f"{less}. {why[0].upper()}{why[1:]}." if has_reason else f"{less}."
     return root.advice
 
 

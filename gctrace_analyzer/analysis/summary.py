@@ -23,7 +23,7 @@ from gctrace_analyzer.ingest.rows import (
     since,
 )
 from gctrace_analyzer.ingest.sniff import OF_TOOLCHAIN
-from gctrace_analyzer.units import between_text, duration_text
+from gctrace_analyzer.units import LEAST_PERCENT, between_text, duration_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -101,7 +101,9 @@ class Summary(Plain):
         if low is None or high is None or not value:
             return None
         high = max(min(high, 1.0), value)
-        return (low, high) if max(value - low, high - value) > _WIDE * value else None
+        is_wide = max(value - low, high - value) > _WIDE * value
+        # Both ends of a smaller range are shown as one text.
+        return (low, high) if is_wide and 100 * high >= LEAST_PERCENT else None
 
     @property
     def rate_factors(self) -> tuple[float, float | None] | None:
@@ -132,7 +134,10 @@ class Summary(Plain):
         if self.gc_cpu_cores is None or self.span_s is None:
             return ""
         total_s, own = self.gc_cpu_cores * self.span_s, self.gc_cpu_share or 1.0
-        ends = self.gc_cpu_range or (own, own)
+        ends = (self.gc_cpu_share_low or own, min(self.gc_cpu_share_high or own, 1.0))
+        # Readers compare a sum of few cycles with their lines, and a share with nothing.
+        if ends[1] - ends[0] <= _WIDE * own:
+            ends = (own, own)
         return between_text(*(duration_text(total_s * end / own) for end in ends))
 
     @property

@@ -113,7 +113,7 @@ def test_large_blocks_allow_no_prediction_and_ask_for_no_longer_log() -> None:
     log = log_of(15, every=0.1, live=200, start=400, end=400, goal=400, background=0.2)
     run = read_text(log)
     assert str(run.advice.baseline.refused).startswith(
-        "after the start-up, cycles start at 400 MiB"
+        "after the start-up, cycles start at 400 MiB, at the goal or just before it: single "
     )
     found = of(log)
     assert found.action == "Leave the settings as they are."
@@ -600,3 +600,26 @@ def test_a_heap_that_grew_in_dumps_before_a_kill_is_named_once(pauses: str) -> N
     assert "GOMEMLIMIT=115MiB" in verdict.action
     assert verdict.action.count("compare two heap profiles") == 1
     assert "longer log" not in verdict.action
+
+
+def test_one_cycle_of_a_start_judges_nothing_and_shows_no_range() -> None:
+    line = (
+        "gc 1 @3.003s 0%: 0.012+0.15+0.003 ms clock, 0.29+0/0.16/0+0.074 ms cpu, 4->4->4 MB, "
+        "4 MB goal, 0 MB stacks, 0 MB globals, 24 P\n"
+    )
+    report = read_text(line).report()
+    assert report.verdict is not None
+    assert report.verdict.sentence.startswith("The log is short, but shows no problem")
+    assert "Leave the settings" not in report.verdict.action
+    assert "GC CPU is a range" not in plain(document(report))
+
+
+def test_few_cycles_show_the_range_that_their_lines_allow() -> None:
+    """Only Go 1.23 and later count a part of the time to stop the world, and it may be of these."""
+    line = (
+        "gc {n} @{at:.3f}s 9%: 0.05+1.0+0.05 ms clock, 0.4+0/4.0/0+0.4 ms cpu, 4->4->2 MB, "
+        "4 MB goal, 0 MB stacks, 0 MB globals, 8 P\n"
+    )
+    report = read_text("".join(line.format(n=n, at=n / 100) for n in range(1, 8))).report()
+    assert report.verdict is not None
+    assert re.search(r"GC took \d+–\d+ ms of CPU time", report.verdict.sentence)

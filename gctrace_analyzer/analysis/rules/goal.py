@@ -102,8 +102,9 @@ def _costly_gogc(facts: ProcessFacts) -> str | None:
     "GC takes over {t.low_gogc_cpu:.0%} of the CPU, is running over {t.low_gogc_active:.0%} of the "
     "time, or takes over {t.assist_warn_cpu_share:.0%} of the CPU in mark assists. Bad if GC takes "
     "over {t.gc_cpu_bad:.0%} of the CPU or is running over {t.active_bad:.0%} of the time. "
-    "Otherwise a note. Needs at least {t.short_log_cycles} cycles, "
-    "{t.min_span_s:g} s and a median live heap of {t.thrash_min_live_mib:.0f} MiB.",
+    "Otherwise a note, unless a limit explains the goals as well. Needs at least "
+    "{t.short_log_cycles} cycles, {t.min_span_s:g} s and a median live heap of "
+    "{t.thrash_min_live_mib:.0f} MiB.",
     advice="Raise GOGC: at 100 GC costs a fraction of this, for a heap of up to twice the live "
     "heap.",
     needs="goals set by GOGC, live heap and CPU times",
@@ -130,6 +131,9 @@ def low_gogc(facts: ProcessFacts) -> Iterator[Evidence]:
     most = most_gogc(regime)
     low = f"{gogc:.0f}" if most is None else f"at most {most:.0f}"
     is_either = regime is not None and regime.set_by == "either"
+    if is_either and not (costly or bad):
+        # A limit explains the goals as well, and neither costs anything.
+        return
     limit = f", or {limit_text(regime)} leaves no more" if regime and is_either else ""
     yield Evidence(
         "bad" if bad else "warn" if costly else "info",
