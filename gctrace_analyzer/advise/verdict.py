@@ -131,7 +131,8 @@ def _with_present_setting(result: Verdict, analysis: Analysis, advice: Advice) -
     if last is None or last.first_gc is None or last.start_s is None:
         return result
     spans = analysis.spans.filter(pl.col("gc_num") > last.first_gc)
-    low, share, high = rates_of(spans, *_SHARES).values()
+    names = ("gc_cpu_share_low", "gc_cpu_share", "gc_cpu_share_high")
+    low, share, high = rates_of(spans, *names).values()
     if share is None or len(spans) < analysis.thresholds.min_cycles:
         return result
     now = (
@@ -143,9 +144,6 @@ def _with_present_setting(result: Verdict, analysis: Analysis, advice: Advice) -
     is_over = result.finding in CURED_BY_SETTINGS and (is_little or is_lifted)
     action = _left_or(advice) if is_over else result.action
     return replace(result, sentence=f"{result.sentence} {now}", action=action)
-
-
-_SHARES = ("gc_cpu_share_low", "gc_cpu_share", "gc_cpu_share_high")
 
 
 def _left_or(advice: Advice) -> str:
