@@ -210,7 +210,8 @@ def _shortened(note: str, room: int) -> str:
     while len(note) > max(room, 0):
         cut = max(note.rfind("; "), note.rfind(" · "), note.rfind(" ("))
         if cut < 0:
-            return note[: room - 1] + "…"
+            note = note.removeprefix("set by ")
+            return note if len(note) <= room else note[: room - 1] + "…"
         note = note[:cut]
     return note
 

@@ -8,11 +8,12 @@ import polars as pl
 
 from gctrace_analyzer.present.plots.figure import Figure, Mark, Panel
 from gctrace_analyzer.present.plots.palette import LOOKS
-from gctrace_analyzer.present.sections.advice import MOST_ROWS, setting_text, word_of
+from gctrace_analyzer.present.sections.advice import MOST_ROWS, name_of, word_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from gctrace_analyzer.advise.advice import Advice
     from gctrace_analyzer.present.plots.axis import Axis
     from gctrace_analyzer.present.report import Report
 
@@ -54,7 +55,7 @@ def trade_off(report: Report, _axis: Axis) -> Figure:
     panel = Panel(
         "trade_off",
         "GC CPU with idle marking, share of all CPU",
-        (curve, *_settings(report.advice.recommendations)),
+        (curve, *_settings(report.advice)),
         percent=True,
         x_title="peak heap, MiB (labels: GOGC)",
         x_unit="MiB",
@@ -84,14 +85,15 @@ def _no_curve(report: Report) -> str | None:
     return None
 
 
-def _settings(ranked: pl.DataFrame) -> Iterator[Mark]:
+def _settings(advice: Advice) -> Iterator[Mark]:
     """Yields the listed settings, those not recommended first, so that they hide nothing."""
+    ranked = advice.recommendations
     no_change = ranked["now"][0]
     shown = ranked.filter(pl.col("now") | (pl.col("rank") <= MOST_ROWS))
     for row in shown.sort("rank", descending=True).iter_rows(named=True):
         if row[_CPU] is None:
             continue
-        label = f"{word_of(row)}: {setting_text(row)}" + " (no change)" * bool(
+        label = f"{word_of(row)}: {name_of(row, advice.baseline)}" + " (no change)" * bool(
             no_change and row["now"]
         )
         is_now = row["now"] and not no_change
