@@ -125,9 +125,13 @@ def not_found(name: str) -> MissingInputError:
 def near_name(path: Path) -> str:
     """Returns ` Did you mean NAME?` for a missing file that has a similar one next to it."""
     try:
-        near = nearest(path.name, (other.name for other in path.parent.iterdir()))
+        names = [other.name for other in path.parent.iterdir()]
     except OSError:
         return ""
+    # Two names are not alike because both end in `.log`.
+    begin = path.name.partition(".")[0]
+    alike = [name for name in names if nearest(begin, [name.partition(".")[0]])]
+    near = nearest(path.name, alike)
     return f" Did you mean {path.with_name(near)}?" if near else ""
 
 

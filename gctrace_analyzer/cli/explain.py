@@ -102,7 +102,8 @@ def _document(query: str) -> Document:
         ids = f"{min(RULES)} to {max(RULES)}"
         where = f"one in a file ({query}:1)" if is_file else "FILE:LINE"
         expected = (
-            f"a line in quotes, {where}, a finding ({ids}), or a word or figure of reports"
+            f"a line in quotes, {where}, a finding ({ids}), or a word or figure of reports "
+            "(docs/words.md, help tables)"
         )
         raise BadSettingError(
             argument="finding", value=query, expected=expected, suggestion=near
