@@ -93,6 +93,9 @@ _LONGEST_NAME = 15
 _TENFOLD = 9.0
 """A change of this factor is shown as a factor, not in per cent."""
 
+_ANY_FACTOR = 99.0
+"""An interval up to this change, a hundredfold, says nothing."""
+
 
 def label_of(metric: str) -> str:
     """Returns the name of a metric; a user's metric keeps its name."""
@@ -334,7 +337,7 @@ def _percent(part: float) -> str:
 
 def interval(change: Change) -> str:
     """Formats the interval of a relative change, in per cent or as factors like the change."""
-    if change.ends is None:
+    if change.ends is None or (change.ends[1] >= _ANY_FACTOR and not change.is_significant):
         return NONE
     if (change.relative or 0.0) >= _TENFOLD:
         return " to ".join(f"×{digits(1 + part, 2)}" for part in change.ends)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from gctrace_analyzer.advise.sides import sides_of
+from gctrace_analyzer.analysis.compare.compare import OWN_SPREAD_RUNS
 from gctrace_analyzer.analysis.compare.rounds import CPU, RSS, WALL, Measurement
 from gctrace_analyzer.analysis.compare.sequential import SAME_SHARE
 from gctrace_analyzer.present.document import Block, Gap, Paragraphs
@@ -56,8 +57,7 @@ def _of_sides(pairs: Sequence[Pair], measurement: Measurement) -> str:
         best = min(better, key=lambda pair: sign * (pair.changes[decider].relative or 0.0))
         return _sentence(best, measurement)
     none = f"No side is better than {printable(pairs[0].before.label)}"
-    rest = "; ".join(_sentence(pair, measurement).removesuffix(".") for pair in pairs)
-    return f"{none}: {rest}."
+    return f"{none}. {' '.join(_sentence(pair, measurement) for pair in pairs)}"
 
 
 def _sentence(pair: Pair, measurement: Measurement) -> str:
@@ -156,7 +156,7 @@ def _undecided(pair: Pair, measurement: Measurement) -> str:
     )
     # Other work makes runs longer, but takes none of their CPU time.
     cpu = pair.changes[CPU.name]
-    if decider == CPU.name or not cpu.is_significant:
+    if decider == CPU.name or not cpu.is_significant or measurement.rounds < OWN_SPREAD_RUNS:
         return text
     return f"{text}; it {_how_much(cpu, CPU.name)}{_price(pair)}"
 
@@ -211,7 +211,11 @@ def method(pairs: Sequence[Pair], measurement: Measurement) -> str:
     decider = label_of(measurement.decider.name)
     looked = f" The interval of {decider} allows for stopping as soon as it decides."
     looked = "" if measurement.fixed else looked
-    share = f" They hold for all {len(pairs)} sides together." if len(pairs) > 1 else ""
+    share = (
+        f" The intervals hold for all {len(pairs)} comparisons together."
+        if len(pairs) > 1
+        else ""
+    )
     return (
         f"Change: relative to {printable(pairs[0].before.label)}, within each of "
         f"{count(measurement.rounds, 'round')}, with its 95 % interval.{looked}"
