@@ -40,9 +40,9 @@ def listed(inputs: Sequence[Any]) -> tuple[Any, ...]:
             argument="origins", value="", expected='a file at least, as in read("run.log")'
         )
     if any("\n" in name or _RECORD.match(name) for name in names):
-        name, hint = "a text of the log itself", "To read a text, pass io.StringIO(text)"
+        name, hint = "the argument", "To read a text, pass io.StringIO(text)"
         hint += "; for lines, io.StringIO('\\n'.join(lines))."
-        raise MissingInputError(name, "not a path", hint)
+        raise MissingInputError(name, "the text of a log, not a path", hint)
     return single
 
 

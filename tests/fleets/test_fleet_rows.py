@@ -195,7 +195,10 @@ total-vm:1262144kB, anon-rss:258144kB, file-rss:1024kB, shmem-rss:0kB, UID:0
         (log,) = {row for row in rows["file"] if uid in row}
         both = gca.read(log, str(kernel)).report().verdict
         assert both
-        assert (killed["headline"], killed["action"]) == (both.sentence, both.action)
+        assert (killed["headline"], killed["action"]) == (
+            both.sentence,
+            both.action.replace("\n", " "),
+        )
     summary = gca.fleet_answers(rows)
     assert summary.totals.killed == 1
     assert summary.kills["container_limit_mib"].to_list() == [256.0]

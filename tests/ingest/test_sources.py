@@ -469,7 +469,8 @@ def test_what_is_no_path_says_what_to_pass(tmp_path: Path) -> None:
     with pytest.raises(MissingInputError, match=r"pass io\.StringIO\(text\)"):
         gca.read(LINES["gc18"] + "\n")
     with pytest.raises(
-        MissingInputError, match=r"^a text of the log itself: .*\n.*StringIO\(text\)"
+        MissingInputError,
+        match=r"^the argument: the text of a log, not a path.*\n.*StringIO\(text\)",
     ):
         gca.read(f"{LINES['gc18']}\n" * 1000)
     with pytest.raises(MissingInputError, match=f"Looked for it in {re.escape(str(tmp_path))}"):

@@ -56,11 +56,7 @@ def _statements(report: Report) -> Iterator[tuple[str, str]]:
         )
     if s.stw_max_ms is not None:
         yield "timeline-pauses", f"Longest {milliseconds(s.stw_max_ms)}{_p99(report)}."
-        yield (
-            "pauses-spread",
-            "Each line climbs to 100 % and shows the share of pauses up to each length."
-            f" Longest {milliseconds(s.stw_max_ms)}{_p99(report)}.",
-        )
+        yield "pauses-spread", f"Longest {milliseconds(s.stw_max_ms)}{_p99(report)}."
     if s.gc_cpu_share is not None:
         idle = gc_cpu_with_idle(s)
         more = f", {idle} with idle marking" if idle else ""
