@@ -43,8 +43,11 @@ class Overlap:
     @property
     def is_one_process(self) -> bool:
         """Whether both sources can belong to the same process."""
-        ratio = self.ratio("allocated_mib")
-        return ratio is None or 1 / OTHER_PROGRAM < ratio < OTHER_PROGRAM
+        ratio, traced = self.ratio("allocated_mib"), self.traced["allocated_mib"]
+        if ratio is None or traced is None or 1 / OTHER_PROGRAM < ratio < OTHER_PROGRAM:
+            return True
+        # Lines have whole MiB, so that each cycle may seem to allocate one more.
+        return abs(traced - traced / ratio) <= (self.traced["cycles"] or 0)
 
     def ratio(self, figure: str) -> float | None:
         """Returns the value of gctrace relative to that of the metrics; None if one is unknown."""
