@@ -147,7 +147,7 @@ def _why(thrashing: pl.DataFrame) -> str:
     cause = limit if thrashing["needed_limit_mib"].is_not_null().all() else ""
     if not isinstance(largest, float):
         return cause
-    most = "up to " if len(thrashing) > 1 else ""
+    most = "up to " if thrashing["thrashing"].sum() > 1 else ""
     return (
         f"{cause or ':'}{', and' if cause else ''} GC takes {most}{percent(largest)} of the CPU"
     )
