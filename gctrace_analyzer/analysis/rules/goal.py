@@ -264,7 +264,7 @@ _MOST_SETTINGS = 6
     advice="Check whether the variable reaches the process, and whether the code calls "
     "`debug.SetGCPercent` or `debug.SetMemoryLimit`.",
     needs="a setting from outside the log, and goals that contradict it",
-    contradicted_by="goals that large allocations raised: start and goal are equal",
+    contradicted_by="large allocations: they raise the goal to the heap at the start of the cycle",
     source="ethereum/go-ethereum#31441",
 )
 def gogc_not_as_declared(facts: ProcessFacts) -> Iterator[Evidence]:

@@ -163,11 +163,10 @@ _SPIKE_POINTS = 2000
     meaning="In some cycles the live heap was far larger, and so was the next heap goal.",
     condition="In some cycles the live heap, without what was allocated during marking, is over "
     "{t.spike_times:g} times the median of the surrounding cycles (half of the log), and over "
-    "{t.growth_min_mib:g} MiB above that median. Neither the first nor the "
-    "last cycle is one of them; the last live heap is under "
-    "{t.spike_back_times:g} times the median of the whole log, they take under "
-    "{t.step_least_time:.0%} of the time, and the live heap has not moved "
-    "to another level (GC022). Needs at least {t.short_log_cycles} cycles.",
+    "{t.growth_min_mib:g} MiB above that median. These cycles are neither the "
+    "first nor the last, and take under {t.step_least_time:.0%} of the time; the last live heap is "
+    "under {t.spike_back_times:g} times the median of the whole log, and has not moved to another "
+    "level (GC022). Needs at least {t.short_log_cycles} cycles.",
     advice="Find out what was in memory at that time. If it must be there, set a memory limit: it "
     "caps the heap goal that follows.",
     needs="live heap of at least {t.short_log_cycles} cycles",
