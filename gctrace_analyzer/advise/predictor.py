@@ -307,7 +307,8 @@ def _keep_possible(row: Row, baseline: Baseline, setting: Setting, center: Predi
     if setting.limit and row["thrash"] == "no":
         high = row["heap_peak_mib_high"]
         row["heap_peak_mib_high"] = min(high, max(setting.limit, peak))
-        # A burst during marking may exceed the limit for a moment: only `high` includes it.
+    if setting.limit and row["thrash"] != "certain":
+        # A burst or thrashing may exceed the limit for a moment: only `high` includes it.
         row["heap_peak_mib"] = min(peak, max(setting.limit - center.non_heap, held))
         row["heap_peak_mib_low"] = min(row["heap_peak_mib_low"], row["heap_peak_mib"])
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from gctrace_analyzer.cli.options import Parser, add_options
 from gctrace_analyzer.cli.predictions import add_common, add_inputs, prediction, read_separately
@@ -11,6 +11,7 @@ from gctrace_analyzer.errors import BadSettingError
 
 if TYPE_CHECKING:
     import argparse
+    from collections.abc import Sequence
 
     from gctrace_analyzer.cli.deliver import Result
     from gctrace_analyzer.run import Run
@@ -26,7 +27,8 @@ second and peak heap, each with an 80 % interval, and whether it would thrash.
 
 Give several values with commas, or a range: 100..400 is five values in equal
 ratios. Every combination is predicted. Without a setting to try, it tries
-GOGC={DEFAULT_GOGC}. For advice on what to set, use gctrace-analyze recommend.
+GOGC={DEFAULT_GOGC}, or the recommended memory limit if the present one is too
+low. For advice on what to set, use gctrace-analyze recommend.
 
 Here, --gogc and --memory-limit are the settings to try. If the log does not
 show what the program ran with, state it with --gogc-now and --memory-limit-now."""
@@ -47,11 +49,13 @@ exit codes: 0 predicted, 2 wrong usage, 3 no usable input, 70 internal error,
 def run(args: argparse.Namespace) -> Result:
     """Predicts the settings that the options ask for."""
     log, others = _read(args)
-    tried = {name: text.split(",") for name in SETTINGS if (text := getattr(args, name))}
+    tried: dict[str, Any] = {
+        name: text.split(",") for name in SETTINGS if (text := getattr(args, name))
+    }
     less = dict(_less(text) for text in args.less)
-    if not tried and not less:
-        tried = {"gogc": DEFAULT_GOGC.split(",")}
     with working("trying settings"):
+        if not tried and not less:
+            tried = _usual(log)
         rows = log.whatif(**tried, less=less, horizon=args.horizon, evidence=others)
     return prediction(log, rows, args.theme, "What if")
 
@@ -86,6 +90,16 @@ def _less(text: str) -> tuple[str, str]:
         expected = "a function and a share, such as main.decode=50%"
         raise BadSettingError(argument="less", value=text, expected=expected)
     return function, share
+
+
+def _usual(log: Run) -> dict[str, Sequence[str | float | None]]:
+    """Returns the settings to try if none is named: where no GOGC helps, another memory limit."""
+    ranked = log.advice.recommendations
+    first, now = ranked.row(0, named=True), ranked.filter(now=True).row(0, named=True)
+    limits = [row["memory_limit_mib"] for row in (now, first)]
+    if now["thrash"] != "no" and limits[1] not in (None, limits[0]):
+        return {"memory_limit": limits}
+    return {"gogc": DEFAULT_GOGC.split(",")}
 
 
 def _read(args: argparse.Namespace) -> tuple[Run, list[Run]]:

@@ -237,9 +237,11 @@ def rounded(value: float | None, step: float | None) -> str:
 def rounded_range(low: float, high: float, step: float) -> str:
     """Formats the range of a difference of such sizes, rounded outwards to whole digits.
 
-    >>> rounded_range(110, 307.2, 102.4), rounded_range(-20, 90, 102.4)
-    ('0.1–0.3 GiB', 'up to 0.1 GiB')
+    >>> rounded_range(110, 307.2, 102.4), rounded_range(-20, 90, 102.4), rounded_range(14.2, 17, 1)
+    ('0.1–0.3 GiB', 'up to 0.1 GiB', '14–17 MiB')
     """
+    if step < _DIGITS_IN_MIB:
+        return _range(low, high, 0, "MiB")
     return _range(low / 1024, high / 1024, _decimals(step), "GiB")
 
 

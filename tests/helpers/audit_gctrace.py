@@ -270,7 +270,7 @@ def pauses(trace: Trace, said: Said) -> Iterator[Pair]:  # noqa: C901  # several
         if not is_about(own[-1], most) or (len(own) > 1 and own[-2] > 0.6 * most):
             yield f"{phase}: one took {value}", own[-3:]
     middles = [median(own) for own in trace.phases.values()]
-    for count, value in said.all(rf"median of these (\d[\d,]*) pauses is ({TIME})"):
+    for count, value in said.all(rf"median of the (\d[\d,]*) pauses [a-z ]*is ({TIME})"):
         is_all = number(count) == len(trace.cycles) and not trace.cycles[0].newer
         known = trace.cycles[0].newer or is_all
         if known and not any(is_about(milliseconds(value), middle) for middle in middles):

@@ -294,7 +294,7 @@ def restarts_of(death: Death) -> str:
         return ""
     # `kubectl get pods` adds up the restarts of all containers of a pod.
     is_pod = death.pod is not None and death.victim == death.pod
-    is_container = death.container_id or not (death.unit or death.is_unit)
+    is_container = death.container_id or death.pod or not (death.unit or death.is_unit)
     which = "Its containers were" if is_pod else "Its unit was"
     if is_container and not is_pod:
         which = "It was" if death.subject == "The container" else "Its container was"

@@ -22,7 +22,7 @@ from gctrace_analyzer.analysis.postmortem.match import (
 )
 from gctrace_analyzer.analysis.settings.known_programs import is_go as is_known_go
 from gctrace_analyzer.analysis.settings.releases import may_limit
-from gctrace_analyzer.analysis.thresholds import DEFAULT
+from gctrace_analyzer.analysis.thresholds import DEFAULT, roomy_limit
 from gctrace_analyzer.analysis.trend import FIND_GROWTH
 from gctrace_analyzer.ingest.evidence.message import TOOLCHAIN, UNUSABLE_ADDRESS
 from gctrace_analyzer.units import size_text
@@ -271,7 +271,9 @@ def _beside_outside(
     elif room is None and heap.is_mostly_outside:
         yield "It is more than all that Go had: no GOGC or GOMEMLIMIT makes up for it."
     elif room is None and not in_spite:
-        yield f"To buy time, raise the limit of {limit:,.0f} MiB."
+        least = roomy_limit(heap.least_limit_mib) + heap.outside_most_mib
+        least /= DEFAULT.tight_limit_share
+        yield f"To buy time, raise the limit of {limit:,.0f} MiB to at least {least:,.0f} MiB."
 
 
 def without_size(facts: Evidence) -> Iterator[str]:

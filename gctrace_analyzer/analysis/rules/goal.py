@@ -261,8 +261,8 @@ _MOST_SETTINGS = 6
     "and by more than {t.gogc_declared_share:.0%}; or at least {t.min_cycles} heap goals, or one "
     "{t.safe_limit_times:g} times as high, are above the declared GOMEMLIMIT and the live heap; or "
     "another limit (`regimes`) sets {t.level_cycles} goals or more.",
-    advice="Check whether the variable reaches the process, and whether the code calls "
-    "`debug.SetGCPercent` or `debug.SetMemoryLimit`.",
+    advice="Check whether the stated value is right, whether the variable reaches the process, and "
+    "whether the code calls `debug.SetGCPercent` or `debug.SetMemoryLimit`.",
     needs="a setting from outside the log, and goals that contradict it",
     contradicted_by="large allocations: they raise the goal to the heap at the start of the cycle",
     source="ethereum/go-ethereum#31441",
@@ -340,13 +340,15 @@ def _gogc_not_as_declared(facts: ProcessFacts) -> Iterator[Evidence]:
         inferred = {
             regime.gogc_pct for regime in facts.regimes if regime.gogc_source == "inferred"
         }
-        shown = (inferred.pop() if len(inferred) == 1 else None) or effective
+        known = inferred.pop() if len(inferred) == 1 else None
+        shown = (
+            f"GOGC={known:.0f}" if known else f"a GOGC of about {float(f'{effective:.2g}'):.0f}"
+        )
         yield Evidence(
             "warn",
-            f"GOGC={name} {_stated(facts, 'gogc')}, but the heap goals follow "
-            f"GOGC={shown:.0f}.",
+            f"GOGC={name} {_stated(facts, 'gogc')}, but the heap goals follow {shown}.",
             {"declared": "off" if is_off else declared, "inferred": effective},
-            headline=f"The program runs under GOGC={shown:.0f}, not GOGC={name}.",
+            headline=f"The program runs under {shown}, not GOGC={name}.",
         )
 
 

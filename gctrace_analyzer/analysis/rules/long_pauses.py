@@ -132,7 +132,7 @@ def _long_pauses(
     of_all_ms = facts.summary.stw_max_ms or 0.0
     if of_all_ms > as_printed and (of_all := duration_text(of_all_ms / 1000)) != most:
         headline = f"The longest pause took {of_all}. {headline}"
-    tail = f" The median of these {len(values):,} pauses is {usual}." * (len(values) > 1)
+    tail = f" The median of the {len(values):,} pauses {which} is {usual}." * (len(values) > 1)
     yield Evidence(
         severity,
         f"{stops}.{tail}",

@@ -62,8 +62,12 @@ def short_name(path: str) -> str:
     if container is not None:
         return f"container {container[:12]}" + (f" in {pod}" if uid else "")
     if uid is None or pod_uid(last):
-        return pod if uid else path
+        return pod if uid else path if len(path) <= _LONG_PATH else f"…/{last}"
     return f"{last} in {pod}"
+
+
+_LONG_PATH = 60
+"""Characters. A longer path is shortened to its last name."""
 
 
 def identity(path: str | None) -> Row:

@@ -29,5 +29,5 @@ def dumps(report: Report) -> str:
         more=len(problems) - _MOST_PROBLEMS,
         advised=advice.setting_text(ranked.row(0, named=True)) if len(ranked) else None,
         no_change=bool(len(ranked) and ranked["now"][0]),
-        refused=report.advice.baseline.refused,
+        refused="" if report.advice.is_available else advice.refusal(report),
     )

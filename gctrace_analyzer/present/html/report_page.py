@@ -275,7 +275,7 @@ def _deaths(report: Report) -> Iterator[tuple[str, list[tuple[str, str]]]]:
 
 def _advice(report: Report) -> dict[str, object]:
     if not report.advice.is_available:
-        refused = report.advice.baseline.refused if report.analysis.summary.cycles else None
+        refused = advice.refusal(report) if report.analysis.summary.cycles else None
         return {"advice": None, "refused": refused}
     ranked = report.advice.recommendations
     settings = advice.advice(ranked, report.advice.baseline, "Setting")

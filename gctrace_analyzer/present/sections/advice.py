@@ -71,12 +71,20 @@ def _about(text: str, limit: float | None, predictor: Predictor | None) -> str:
     return re.sub(r"GOMEMLIMIT=\S+", f"GOMEMLIMIT{limits}MiB", text)
 
 
+def is_present(row: Row, predictor: Predictor) -> bool:
+    """Returns whether a row shows the present setting, measured or without a prediction."""
+    is_now = bool(row["refused"] and not row["horizon_s"]) and Setting.of(row) == predictor.now
+    return is_now or is_measured(row)
+
+
 def name_of(row: Row, predictor: Predictor) -> str:
     """Returns the setting of a row; for a partly known present setting, the known part."""
     regime, own = predictor.regime, str(Setting.of(row))
-    name = setting_text(row).replace(own, own if is_measured(row) else to_set(row, predictor))
+    name = setting_text(row).replace(
+        own, own if is_present(row, predictor) else to_set(row, predictor)
+    )
     name = _about(name, row["memory_limit_mib"], predictor)
-    if not is_measured(row):
+    if not is_present(row, predictor):
         return name
     if predictor.gogc_is_assumed:
         return f"{name} (assumed)"
@@ -131,6 +139,13 @@ def after_death(rows: pl.DataFrame, report: Report) -> pl.DataFrame:
     return rows.with_columns(rank=None, why=None) if is_kept else rows
 
 
+def refusal(report: Report) -> str:
+    """Returns why nothing but perhaps a memory limit can be recommended, as a sentence."""
+    is_none = report.advice.recommendations["now"][0]
+    what = "No recommendation" if is_none else "Only GOMEMLIMIT is recommended"
+    return f"{what}: {report.advice.baseline.refused}."
+
+
 def word_of(row: Row) -> str:
     """Returns the meaning of a row of `recommend` for the reader: now, advised, try or or."""
     if row["now"]:
@@ -151,7 +166,7 @@ def predictions(rows: pl.DataFrame, predictor: Predictor) -> Table:
     unit, times = _unit_of_peaks(rows)
     cpu = _cpu_column(rows)
     for row in rows.iter_rows(named=True):
-        name = name_of(row, predictor) + (" (now)" if is_measured(row) else "")
+        name = name_of(row, predictor) + " (now)" * is_present(row, predictor)
         body.append((f"{_mark(row)} {name}" if marks else name, *_figures(row, cpu, times)))
     return _table((f"What if{horizon_text(rows).replace(';', ',')}", *_head(cpu, unit)), body)
 
@@ -331,6 +346,8 @@ def beyond_container(rows: pl.DataFrame, predictor: Predictor) -> Iterator[str]:
         ("may not", pl.col("fits") & may, "_high"),
         ("does not", pl.col("fits").not_(), ""),
     )
+    if len(predicted) and predicted["fits"].all() and predicted.filter(may).is_empty():
+        yield f"All of these fit the {room:,.0f} MiB that the container has for the program."
     for word, which, end in kinds:
         beyond = predicted.filter(which)
         if beyond.is_empty():

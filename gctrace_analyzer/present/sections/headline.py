@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from gctrace_analyzer.advise.phrases import longest_pause_after_start_up
+from gctrace_analyzer.advise.subject import GROWS
 from gctrace_analyzer.advise.verdict import too_large_for_container
 from gctrace_analyzer.analysis.cycles import usual_interval_ms
 from gctrace_analyzer.analysis.metrics.goroutines import GREW
@@ -104,7 +105,12 @@ def verdict(report: Report) -> Statement:
         level, action = "warn", after_crash(crash)
         parts.insert(0, crash)
     action = "\n".join(map(printable, action.split("\n")))
-    return Statement(level, WORDS[level], printable(" ".join(parts)), action)
+    grows = level in ("ok", "info") and any(
+        each.id == GROWS and each.evidence in reached.sentence
+        for each in report.analysis.findings
+    )
+    word = "Live heap grew" if grows else WORDS[level]
+    return Statement(level, word, printable(" ".join(parts)), action)
 
 
 _MEDIAN = "median over cycles"
@@ -212,10 +218,14 @@ def _allocation(report: Report) -> Iterator[KeyFigure]:
 
 
 def with_trends(report: Report, figures: Iterable[KeyFigure]) -> list[KeyFigure]:
-    """Returns the figures with their values over time; a single cycle or interval has no trend."""
+    """Returns the figures with their values over time, if they are of one process.
+
+    A single cycle or interval has no trend.
+    """
     analysis = report.analysis
     number = len(analysis.dumps.between) if analysis.by_dumps else analysis.summary.cycles
-    if not len(analysis.trend) or number < 2:
+    is_together = len(analysis.tables["processes"]) > 1
+    if is_together or not len(analysis.trend) or number < 2:
         return list(figures)
     return [
         replace(figure, trend=analysis.trend[TRENDS[figure.label]].to_list())
@@ -406,13 +416,14 @@ def _setter(report: Report) -> str:
     # Most programs start from the heap minimum in their first cycles.
     mostly = "mostly " if cycles < _NEARLY_ALL * sum(setters.values()) else ""
     limit = _limit(report) if setter == "memory-limit" else ""
-    if setter == "gogc" and len(regimes) == 1:
+    is_other = any(each.id == "GC027" for each in report.analysis.findings)
+    if setter == "gogc" and len(regimes) == 1 and not is_other:
         # The quotient of sizes in whole MiB is close to it, and would look like another value.
         return f"set {mostly}by {gogc_name(regimes[0])}"
     # At the minimum, goals do not show GOGC.
     effective = [] if setter == "heap-minimum" else effective
     by = f"set {mostly}by {limit or _SETTERS[setter]}"
-    return "; ".join([mostly + limit if limit.startswith("inferred") else by, *effective])
+    return "; ".join([limit if limit.startswith("inferred") else by, *effective])
 
 
 def _limit(report: Report) -> str:

@@ -42,11 +42,13 @@ def whatif(report: Report, rows: pl.DataFrame, evidence: Sequence[Report] = ()) 
 def recommend(report: Report, rows: pl.DataFrame, evidence: Sequence[Report] = ()) -> Document:
     """Returns the recommendations of `rows` (`schema.RECOMMENDATIONS`), or why there are none."""
     baseline = report.advice.baseline
-    if not report.advice.is_available:
-        return [title(report), Gap(), *_refusal(report, rows), _labelled(_notes(report))]
     rows = advice.after_death(rows, report)
+    is_first = headline.is_of_death(report) or not rows["why"][0]
+    first: list[Block] = [Gap(), headline.verdict(report), Gap()] if is_first else []
+    if not report.advice.is_available:
+        refusal = [*_refusal(report, rows)][: 1 if first else None]
+        return [title(report), *(first or [Gap()]), *refusal, _labelled(_notes(report))]
     table = advice.advice(rows, baseline)
-    first: list[Block] = [] if rows["why"][0] else [Gap(), headline.verdict(report), Gap()]
     blocks: list[Block] = [title(report), *first, table]
     blocks += [
         _labelled(advice.reasons(rows, baseline)),
@@ -65,10 +67,9 @@ def _labelled(sentences: Iterable[tuple[str, str]]) -> Sentences:
 
 def _refusal(report: Report, rows: pl.DataFrame) -> Iterator[Block]:
     """Yields why nothing but perhaps a memory limit can be recommended, and what to do."""
-    refused, first = f"{report.advice.baseline.refused}.", rows.row(0, named=True)
-    what = "No recommendation" if first["now"] else "Only GOMEMLIMIT is recommended"
-    said, _, remedy = refused.partition(" If it was that, ")
-    yield Paragraphs([f"{what}: {said}"])
+    first = rows.row(0, named=True)
+    said, _, remedy = advice.refusal(report).partition(" If it was that, ")
+    yield Paragraphs([said])
     action = headline.verdict(report).action if first["now"] else order(first, report.advice)
     if remedy:
         action = f"If it was that, {remedy}"

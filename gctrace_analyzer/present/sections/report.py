@@ -206,7 +206,7 @@ def settings(report: Report, said: str = "") -> Iterator[Block]:
     is_answered = is_raised or "record a longer log" in said.casefold()
     is_answered |= is_toolchain_alone(report.analysis.log.notes)
     if not report.advice.is_available:
-        sentence = Paragraphs([f"No setting can be predicted: {refused}."], indent=2)
+        sentence = Paragraphs([advice.refusal(report)], indent=2)
         refusal: Document = [Gap(), Heading(_title_of_settings(report)), sentence]
         is_answered |= bool(refused) and refused.casefold() in said.casefold()
         yield Folded("Recommended settings", lambda: refusal, [] if is_answered else refusal)

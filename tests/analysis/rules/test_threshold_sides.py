@@ -278,7 +278,7 @@ SAID: list[tuple[Rule[ProcessFacts], str, str, tuple[int, ...]]] = [
     (marking.large_globals, "roots", "Global variables of 30 MiB, next to a live heap of 100 MiB, raise the heap goal.", ()),
     # 101 MiB in 3.0006 s of CPU.
     (marking.low_mark_throughput, "slow marking", "30 cycles marked less than 100 MiB per CPU second; the slowest, 33.7 MiB.", (1, 2, 3)),
-    (long_pauses.long_sweep_termination, "long pauses", "The pause before marking takes up to 7.0 ms. The median of these 100 pauses is 7.0 ms.", (1, 2, 3)),
+    (long_pauses.long_sweep_termination, "long pauses", "The pause before marking takes up to 7.0 ms. The median of the 100 pauses before marking is 7.0 ms.", (1, 2, 3)),
     (limit.limit_bound, "limited", "The memory limit set the goal in 60 of 60 cycles.", ()),
     # The median of the live heap is 105 MiB, 20 MiB below the goal.
     (limit.limit_tight, "limited", "GOMEMLIMIT leaves the live heap room for only 19 % more, so GC runs 5.00 times a second and takes 0.55 % of the CPU.", (19, 50, 6)),

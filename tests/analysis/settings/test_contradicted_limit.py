@@ -58,7 +58,9 @@ def test_what_is_not_in_effect_is_said_first(
     found = verdict(run.analysis, run.advice)
     assert found is not None
     assert said in found.sentence.split(" GOMEMLIMIT is close")[0]
-    assert found.action.startswith("Check whether the variable reaches the process")
+    assert found.action.startswith(
+        "Check whether the stated value is right, whether the variable"
+    )
 
 
 def test_settings_are_predicted_from_what_is_in_effect() -> None:
