@@ -259,8 +259,8 @@ def _no_problem(analysis: Analysis, advice: Advice) -> Verdict:
         return Verdict("warn", f"{too_large} Otherwise {figures}.", _for_less_memory(advice))
     joined = f": {figures}" if figures else ""
     cost = f"{start}{joined}."
-    if grown and figures and idle is None and not analysis.summary.missing_cycles:
-        # A growing heap may be a problem, even if GC costs little.
+    if grown and figures and "problem" in start and not analysis.summary.missing_cycles:
+        # A growing heap may be one, even if GC costs little.
         cost = f"{figures[0].upper()}{figures[1:]}."
     sentence = " ".join(filter(None, (grown, cost, explained_memory(analysis.findings))))
     if growing is not None and advice.baseline.endless and not analysis.by_dumps:

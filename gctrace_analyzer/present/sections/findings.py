@@ -161,7 +161,7 @@ def _problem(finding: Finding, report: Report) -> Problem:
         finding.id,
         finding.name,
         finding.severity,
-        "" if leads or (evidence and is_stated) else RULES[finding.id].meaning,
+        "" if evidence and (leads or is_stated) else RULES[finding.id].meaning,
         evidence,
         _place(finding, report),
         "" if leads or _is_answered(finding, report) else finding.advice,
