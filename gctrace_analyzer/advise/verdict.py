@@ -257,8 +257,7 @@ def _no_problem(analysis: Analysis, advice: Advice) -> Verdict:
         return Verdict("info", "The input does not show what GC costs.", _NEEDS_COSTS)
     if too_large := too_large_for_container(advice):
         return Verdict("warn", f"{too_large} Otherwise {figures}.", _for_less_memory(advice))
-    joined = f": {figures}" if figures else ""
-    cost = f"{start}{joined}."
+    cost = f"{start}: {figures}." if figures else f"{start}."
     if grown and figures and "problem" in start and not analysis.summary.missing_cycles:
         # A growing heap may be one, even if GC costs little.
         cost = f"{figures[0].upper()}{figures[1:]}."

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from gctrace_analyzer.cli.options import Parser, add_options
 from gctrace_analyzer.cli.predictions import add_common, add_inputs, prediction, read_separately
@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 
     from gctrace_analyzer.cli.deliver import Result
     from gctrace_analyzer.run import Run
+
+    Settings = dict[str, Sequence[str | float | None]]
 
 SETTINGS = ("gogc", "memory_limit", "ballast")
 DEFAULT_GOGC = "50,100,200,400"
@@ -49,9 +51,7 @@ exit codes: 0 predicted, 2 wrong usage, 3 no usable input, 70 internal error,
 def run(args: argparse.Namespace) -> Result:
     """Predicts the settings that the options ask for."""
     log, others = _read(args)
-    tried: dict[str, Any] = {
-        name: text.split(",") for name in SETTINGS if (text := getattr(args, name))
-    }
+    tried = {name: text.split(",") for name in SETTINGS if (text := getattr(args, name))}
     less = dict(_less(text) for text in args.less)
     with working("trying settings"):
         if not tried and not less:
@@ -92,7 +92,7 @@ def _less(text: str) -> tuple[str, str]:
     return function, share
 
 
-def _usual(log: Run) -> dict[str, Sequence[str | float | None]]:
+def _usual(log: Run) -> Settings:
     """Returns the settings to try if none is named: where no GOGC helps, another memory limit."""
     ranked = log.advice.recommendations
     first, now = ranked.row(0, named=True), ranked.filter(now=True).row(0, named=True)

@@ -105,11 +105,9 @@ def verdict(report: Report) -> Statement:
         level, action = "warn", after_crash(crash)
         parts.insert(0, crash)
     action = "\n".join(map(printable, action.split("\n")))
-    grows = level in ("ok", "info") and any(
-        each.id == GROWS and each.evidence in reached.sentence
-        for each in report.analysis.findings
-    )
-    word = "Live heap grew" if grows else WORDS[level]
+    growth = [own.evidence for own in report.analysis.findings if own.id == GROWS]
+    is_grown = level in ("ok", "info") and any(text in reached.sentence for text in growth)
+    word = "Live heap grew" if is_grown else WORDS[level]
     return Statement(level, word, printable(" ".join(parts)), action)
 
 
@@ -416,7 +414,7 @@ def _setter(report: Report) -> str:
     # Most programs start from the heap minimum in their first cycles.
     mostly = "mostly " if cycles < _NEARLY_ALL * sum(setters.values()) else ""
     limit = _limit(report) if setter == "memory-limit" else ""
-    is_other = any(each.id == "GC027" for each in report.analysis.findings)
+    is_other = "GC027" in [own.id for own in report.analysis.findings]
     if setter == "gogc" and len(regimes) == 1 and not is_other:
         # The quotient of sizes in whole MiB is close to it, and would look like another value.
         return f"set {mostly}by {gogc_name(regimes[0])}"
