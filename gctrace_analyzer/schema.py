@@ -407,7 +407,7 @@ OOM_KILLS = (
     Column("swap_usage_bytes", "Int64", "B", "swap of oom_memcg, or of the host", "swap: usage, Free swap"),
     Column("swap_limit_bytes", "Int64", "B", "limit of swap, or its size; null: none", "swap: usage, Total swap"),
     Column("host_free_bytes", "Int64", "B", "free memory of the host", "Mem-Info"),
-    Column("zone_free_bytes", "Int64", "B", "free memory of the zone Normal, if above its high watermark", "Mem-Info"),
+    Column("zone_free_bytes", "Int64", "B", "free memory of the zone Normal (DMA32 if it is not listed); 0 if below its high watermark", "Mem-Info"),
     Column("oom_group", "Boolean", "", "killed with its whole group", "memory.oom.group"),
     Column("reaped", "Boolean", "", "whether the OOM reaper freed its memory", "oom_reaper"),
     Column("reaped_anon_rss_bytes", "Int64", "B", "still resident after the OOM reaper ran", "oom_reaper"),

@@ -214,7 +214,11 @@ _NOT_FETCHED = (
 )
 """Commands that fetch logs, the beginnings of their errors, and how to fix these."""
 
-_KILL_IN_WORDS = re.compile(r"(?i)\boom[- _]?kill|systemd-oomd")
+_KILL_IN_WORDS = re.compile(
+    r"(?i)\boom[- _]?kill|systemd-oomd|"
+    # The states of JetsamEvent reports (Apple).
+    r"\"reason\" ?: ?\"(?:per-process-limit|vm-pageshortage|highwater)"
+)
 _RECORDS = (
     "Save what the platform shows of the container or unit that ended (state, exit code, memory "
     "limit), or the log of the kernel or of `journalctl -u systemd-oomd`, and read that."
@@ -256,7 +260,8 @@ def unrecognised(facts: SourceFacts, text: str) -> NoDataError:
     elif re.search(r"Java VM|Node\.js|Python|\.NET|Rust", seen or ""):
         hint = "It is not of a Go program: no GC setting of Go changes its memory."
     elif _KILL_IN_WORDS.search(text):
-        seen, hint = "words about an OOM kill, in a form that is not read", _RECORDS
+        problem = f"{count} with words about an OOM kill, in no form that is read"
+        hint = _RECORDS
     elif consumed := _CONSUMED.findall(text):
         sizes = ", ".join(f"{name} {size_text(int(size) / MIB)}" for name, size in consumed)
         hint = f"The programs that consumed the most virtual memory: {sizes}."

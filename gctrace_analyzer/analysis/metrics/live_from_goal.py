@@ -150,6 +150,7 @@ def with_live_heap(intervals: pl.DataFrame) -> pl.DataFrame:
     intervals = intervals.with_columns(_by_usual(end) for end in ("", "_before"))
     own = _by_cycle(_per_cycle().over("process", "stretch"), goal)
     whole = _by_cycle(_per_cycle().over("process"), goal)
+    least = pl.min_horizontal("heap_mib", "heap_mib_before")
     is_old = pl.any_horizontal("goal_is_old", "goal_is_old_before", "overshot").fill_null(
         value=False
     )
@@ -157,7 +158,7 @@ def with_live_heap(intervals: pl.DataFrame) -> pl.DataFrame:
         heap_live_mib=pl.coalesce(
             _mean("live_row_mib"),
             *(
-                pl.when((each > 0) & ~is_old).then(_at_most(each, _mean("heap_mib")))
+                pl.when((each > 0) & ~is_old).then(_at_most(each, least))
                 for each in (own, whole)
             ),
         ),

@@ -99,7 +99,8 @@ def _inside(death: Death) -> Iterator[str]:
         several = (death.kills or 0) > 1
         killed = f"{death.kills:,} processes in it were" if several else "a process in it was"
         yield (
-            f"The input shows that {killed} killed, not that it ended: it may still be running."
+            f"The input shows that {killed} killed, not that it ended by this: it may have gone on "
+            "running."
         )
 
 
@@ -131,7 +132,7 @@ def _or_host(death: Death) -> str:
     return " (or its host was short of memory)" if death.may_be_of_host else ""
 
 
-_OF_TALOS = "Its trigger for memory pressure was met; the kernel had not run out of memory."
+_TIME_LOST = "Pressure is time lost, not a size"
 
 
 KEEP_BELOW = (
@@ -149,7 +150,7 @@ def _by_killer(facts: Evidence) -> str | None:
     if death.pressure_pct is not None:
         return _pressure(death)
     if death.killer == "Talos":
-        return _OF_TALOS
+        return f"Its trigger for memory pressure was met. {_TIME_LOST}."
     if death.killer in THRESHOLD_KILLERS:
         own = None if death.may_be_swapped else facts.memory.host_share
         return _little_available(death, own)
@@ -224,7 +225,7 @@ def _pressure(death: Death) -> str:
     return (
         f"The processes of {short_name(death.pressure_cgroup or '')} waited for memory "
         f"{death.pressure_pct:.4g} % of the time, above the limit of "
-        f"{death.pressure_limit_pct:.4g} %{how_long}. Pressure is time lost, not a size: other "
+        f"{death.pressure_limit_pct:.4g} %{how_long}. {_TIME_LOST}: other "
         "programs in that group, or swapping, may be the cause."
     )
 
@@ -242,19 +243,20 @@ def _little_available(death: Death, own: float | None) -> str:
     asked = _ASKED.get(death.reason or "", "").format(death.killer)
     threshold = "the threshold" if limit is None else f"the threshold ({limit:.4g} %)"
     if available is None:
-        acts = f"{death.killer} ends programs at {threshold}"
-        return f"{asked}{acts}, before the kernel runs out of memory."
+        return f"{asked}{death.killer} acts at {threshold} of available memory."
     size = f"{available / MIB:,.0f} MiB of the host's memory were"
     if host := death.host_bytes:
-        size = f"{available / MIB:,.0f} of the host's {host / MIB:,.0f} MiB were"
+        size = f"{available / MIB:,.0f} of {host / MIB:,.0f} MiB were"
         if limit is not None and 100 * available > limit * host:
             # earlyoom prints this from time to time, not when it acts.
             size = f"{death.killer} last printed that {size}"
             return f"{asked}{size} available; it acts at {threshold}."
-    had = f" The program had {100 * own:.2g} % of the host's memory." if own is not None else ""
+    # That of earlyoom may leave out memory of the kernel ("user mem total").
+    whole = f"the {host / MIB:,.0f} MiB" if host else "the host's memory"
+    had = f" The program had {100 * own:.2g} % of {whole}." if own is not None else ""
     return (
         f"{asked}{size} available, at or below {threshold} of {death.killer}, and free swap at or "
-        f"below its own; the kernel had not run out of memory.{had}"
+        f"below its own.{had}"
     )
 
 
@@ -274,7 +276,7 @@ def _nearly_full(death: Death) -> str:
     of_host = " and ".join(parts) or "More memory and swap of the host"
     return (
         f"{of_host} were in use, above the limit{limit} of systemd-oomd, which ends the group that "
-        "uses the most swap. The kernel had not run out of memory."
+        "uses the most swap."
     )
 
 
@@ -350,9 +352,6 @@ def holders(tasks: pl.DataFrame, victim: int | None = None) -> Iterator[str]:
             f"The {len(tasks):,} tasks listed had {size_text(total / MIB)} resident (shared pages "
             f"counted in each): {', '.join(parts)}."
         )
-    of_victim = swapped_mib(tasks.filter(pl.col("pid") == (victim or -1)))
-    if of_victim is None and (size_mib := swapped_mib(tasks)):
-        yield f"Of the tasks listed, another {size_text(size_mib)} were swapped out."
 
 
 def swapped_mib(tasks: pl.DataFrame) -> float | None:

@@ -231,6 +231,11 @@ def _name_ends(rows: list[Row]) -> None:
         ends = (other for other in rows if row["event"] == "oom" and _is_end_of(row, other))
         if (end := next(ends, None)) and row["exit_code"] is None:
             row["exit_code"] = end["exit_code"]
+            at, ended_at = row["logged_at"], _ended_at(end)
+            is_late = at and ended_at and (ended_at - at).total_seconds() > LATE_S
+            if is_late and end["exit_code"] == SIGKILL_CODE:
+                # It went on: a later SIGKILL to its main process has another cause.
+                row |= {"exit_code": None, "status": "running"}
         if not row["oom_killed"]:
             row["stopped_by"] = row["stopped_by"] or stops.get(row["name"])
         # A list of containers has their ids; a query result may lack one.
@@ -253,12 +258,15 @@ def _tell_apart(rows: list[Row]) -> None:
 
 
 def _limit_again(rows: list[Row]) -> None:
-    """Adds the limit of a container that runs to its earlier ends."""
+    """Adds the limit of a container that runs to its other ends, and its use to a stop."""
     alive = [row for row in rows if row["status"] == "running" and not row["oom_killed"]]
-    limits = {row["name"]: row["memory_limit_bytes"] for row in alive if row["name"]}
+    known = {_identifier(row): row for row in alive if _identifier(row)}
     for row in rows:
-        if row["oom_killed"] and row["memory_limit_bytes"] is None:
-            row["memory_limit_bytes"] = limits.get(row["name"])
+        of, is_stop = known.get(_identifier(row), row), row["stopped_by"] and not row["event"]
+        if (row["oom_killed"] or is_stop) and row["memory_limit_bytes"] is None:
+            row["memory_limit_bytes"] = of["memory_limit_bytes"]
+            if is_stop:
+                row["memory_used_bytes"] = of["memory_used_bytes"]
 
 
 def _is_end_of(row: Row, other: Row) -> bool:
@@ -321,7 +329,8 @@ def _is_inside(row: Row, *, has_ended: bool) -> bool:
     """
     code = row["exit_code"]
     if row["event"] in ("oom", BELOW):
-        return not has_ended if code is None else code != SIGKILL_CODE
+        is_alive = not has_ended or row["status"] == "running"
+        return is_alive if code is None else code != SIGKILL_CODE
     is_flag = not (row["error"] or any(row[name] for name in _OF_PODS))
     if is_flag and row["oom_killed"] and code is None and row["status"] in (None, "running"):
         # Docker sets it for any process of a container.

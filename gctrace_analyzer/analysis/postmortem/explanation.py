@@ -144,7 +144,7 @@ _UNKNOWN_SIZE = "What the heap did is unknown: the input has neither its limit n
 
 _NOT_OOM = (
     "Any process may have sent SIGKILL. Its state has OOMKilled=false, which does not rule out an "
-    "OOM kill: the flag does not show those by the host, and some releases of Docker leave it out."
+    "OOM kill: the flag need not show those by the host, and some releases of Docker leave it out."
 )
 
 
@@ -161,7 +161,7 @@ _OF_HOST = (
     "The OOM killer ran for the whole host, not at a container's limit: the host had probably no "
     "memory left."
 )
-_NO_PROOF = "Nothing in the input proves that memory ran out."
+_NO_PROOF = "Nothing in the input proves that memory was the reason."
 _ANYONE = "Any process may have sent SIGKILL."
 _BY_PARENT = (
     "`signal: killed` is what Go's os/exec says of a child process. Its parent kills it when the "
@@ -201,9 +201,9 @@ def _unproven(facts: Evidence) -> Explanation:
         advice = remedies.FIND_SENDER
         reading = _ANYONE if death.exit_code is None else _BY_CODE
     causes = (FIND_GROWTH,) if growth else ()
-    if death.is_below_limit:
+    if death.is_below_limit or (death.stopped_by and death.used_bytes):
         used, limit = used_and_limit(death)
-        reading += f" It used at most {used} of its limit, {limit}."
+        reading += f" It used {used} at most; its limit is {limit}."
     said = f"{reading}{restarts_of(death)}"
     return Explanation((said, *growth), (advice, *causes), "unknown")
 

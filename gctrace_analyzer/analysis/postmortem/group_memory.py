@@ -318,18 +318,19 @@ def near_limit(row: Mapping[str, Any], of: str, least_mib: int, limit: str) -> s
             "in memory (tmpfs)."
         )
     first = _READ_STAT if row["failcnt"] and anonymous is None else ""
-    release = " and its Go is 1.19 or later" * (row["logged_at"] is None)
     return (
         f"{first}If the program in {of} is written in Go, set GOMEMLIMIT={least_mib}MiB (90 % of "
-        f"{limit}), if its live heap and the memory outside Go fit{release}. Otherwise, raise "
+        f"{limit}), if its live heap and the memory outside Go fit{_IF_NEW}. Otherwise, raise "
         f"{limit}."
     )
 
 
-def if_new(facts: Evidence, settings: Settings) -> str:
+_IF_NEW = " and its Go is 1.19 or later"
+
+
+def if_new(settings: Settings) -> str:
     """Returns that GOMEMLIMIT needs Go 1.19, as the end of a condition; empty if it is known."""
-    is_recent = facts.death.logged_at is not None and facts.limit.limit_mib is not None
-    return "" if settings.value("go_version") or is_recent else " and its Go is 1.19 or later"
+    return "" if settings.value("go_version") else _IF_NEW
 
 
 def below_size(facts: Evidence, settings: Settings, if_go: str) -> str | None:
@@ -340,5 +341,5 @@ def below_size(facts: Evidence, settings: Settings, if_go: str) -> str | None:
     begin = f"{if_go}set" if if_go else "To buy time, set"
     what = {"global": "its host more memory"}.get(facts.death.scope or "", "it more memory")
     what = what if facts.death.scope in (None, "global", "memcg") else "it more memory nodes"
-    fits = f"if its live heap is smaller{if_new(facts, settings)}. Otherwise, give {what}."
+    fits = f"if its live heap is smaller{if_new(settings)}. Otherwise, give {what}."
     return f"{begin} GOMEMLIMIT{room}, {fits}"

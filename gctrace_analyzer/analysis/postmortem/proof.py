@@ -68,7 +68,9 @@ def is_host_full(death: Death) -> bool:
     also prints it for memory nodes, SysRq+F and failed page faults (mm/oom_kill.c).
     """
     lists_memory = death.host_bytes is not None or death.constraint == "CONSTRAINT_NONE"
-    return lists_memory and of_other_cause(death) is None and not death.zone_free_bytes
+    may_be_in_pieces = bool(death.order) and death.zone_free_bytes is None
+    is_other = may_be_in_pieces or of_other_cause(death) is not None
+    return lists_memory and not (is_other or death.zone_free_bytes)
 
 
 def of_other_cause(death: Death) -> tuple[str, str] | None:
@@ -97,9 +99,10 @@ def of_other_cause(death: Death) -> tuple[str, str] | None:
         )
     order, in_zone = death.order or 0, death.zone_free_bytes
     if order > 0 and in_zone:
+        free_text = size_text((free or in_zone) / MIB)
         return (
             f"The kernel found no free block of {_PAGE_KIB << order} KiB (order={order}), although "
-            f"{size_text(in_zone / MIB)} were free: memory was in too small pieces, not used up.",
+            f"{free_text} were free: memory was in too small pieces, not used up.",
             f"Raise vm.min_free_kbytes, and find out why {death.invoker_comm or 'a program'} needs "
             "such blocks: a smaller heap does not join the pieces.",
         )
@@ -115,9 +118,11 @@ def on_host(death: Death) -> str:
             f"The host ran out of memory{_of_host(death)}; no limit of a container or unit was the "
             "reason."
         )
+    size = _PAGE_KIB << max(death.order or 0, 0)
+    or_pieces = f", or of free blocks of {size} KiB (order={death.order})" * (size > _PAGE_KIB)
     return (
-        f"The host probably ran out of memory{_of_host(death)}: the kernel's whole message "
-        "(`journalctl -k`: Mem-Info, constraint=) would prove it."
+        f"The host probably ran out of memory{_of_host(death)}{or_pieces}: the kernel's whole "
+        "message (`journalctl -k`: Mem-Info, constraint=) would prove it."
     )
 
 

@@ -55,6 +55,10 @@ FIND_PRESSURE = (
     "cgroup), and give it more, or a higher ManagedOOMMemoryPressureLimit. A smaller Go heap "
     "helps only if the heap is most of it."
 )
+_FIND_TRIGGER = (
+    "Compare the node's memory pressure (/proc/pressure/memory) with the trigger of Talos "
+    "(`triggerExpression` of OOMConfig)."
+)
 _FIND_REASON = "Read why systemd-oomd acted: `journalctl -u systemd-oomd`, `journalctl --user`."
 FIND_SIZE = (
     "Find the call in the traceback that allocates, and check the length that it passes: it comes "
@@ -296,11 +300,12 @@ def _add_limit(death: Death) -> Iterator[str]:
         yield "Add what the batch system shows (`scontrol show job`, `qstat -f`, `bjobs -l`)."
         return
     shown = {
-        "kubectl describe pod": death.pod or death.pod_uid or of_pod,
-        "systemctl show": death.is_unit,
-        "cf app": "(out of memory)" in (death.error or ""),  # Cloud Foundry
+        "`kubectl describe pod`": death.pod or death.pod_uid,
+        "its platform (in Kubernetes: `kubectl describe pod`)": of_pod,
+        "`systemctl show`": death.is_unit,
+        "`cf app`": "(out of memory)" in (death.error or ""),  # Cloud Foundry
     }
-    by = next((f"`{command}`" for command, name in shown.items() if name), "its platform")
+    by = next((where for where, is_so in shown.items() if is_so), "its platform")
     kernel = ", or the whole message of the kernel" * (death.killer == "kernel")
     yield f"Add the memory limit as well, which {by} shows{kernel}."
 
@@ -411,7 +416,7 @@ def _steps(facts: Evidence, settings: Settings, if_go: str) -> Iterator[str]:
         yield (
             f"{if_go}{'set' if if_go else 'Set'} GOMEMLIMIT{room}{too_high}"
             ": this prevents the next kill if the live heap and the memory outside of Go fit"
-            f"{group_memory.if_new(facts, settings)}."
+            f"{group_memory.if_new(settings)}."
         )
     else:
         yield from _buy_time(facts, settings, if_go)
@@ -480,6 +485,8 @@ def _buy_time(
         )
     elif death.killer == "systemd-oomd" and death.reason is None:
         yield _FIND_REASON
+    elif death.killer == "Talos":
+        yield _FIND_TRIGGER
     elif death.killer == "macOS" and death.scope == "memcg":
         yield KEEP_BELOW
     elif settings and own and (below := group_memory.below_size(facts, settings, if_go)):
@@ -487,4 +494,4 @@ def _buy_time(
     elif death.scope == "global":
         yield group_memory.on_host(facts)
     elif not death.by_runtime and death.pressure_pct is None:
-        yield _RAISE_UNKNOWN if death.scope == "memcg" else _GIVE_MORE
+        yield _GIVE_MORE if death.scope is None or death.may_be_of_host else _RAISE_UNKNOWN

@@ -185,7 +185,7 @@ def oom_kill(facts: DeathFacts) -> Iterator[Evidence]:
 @rule(
     "GC040",
     "oom-not-proven",
-    meaning="The program was killed; nothing proves that memory ran out.",
+    meaning="The program was killed; nothing proves that memory was the reason.",
     condition="A program ended by SIGKILL (exit code 137), and nothing in the input proves an OOM "
     "kill.",
     advice="Read the kernel's log of that minute (`journalctl -k`, `dmesg`), and keep it.",
@@ -199,7 +199,7 @@ def oom_not_proven(facts: DeathFacts) -> Iterator[Evidence]:
     if not death.proven:
         program = f"{death.subject}{f' {death.victim}' if death.victim else ''}"
         is_said = "no OOM kill" in death.cause or "OOM killer ran" in death.cause
-        proof = "" if is_said else "; nothing in the input proves that memory ran out"
+        proof = "" if is_said else "; nothing in the input proves that memory was the reason"
         deed = "ended" if death.cause.startswith(BY_CODE) else "was killed"
         killed = f"{program} {deed} {death.cause}{proof}."
         yield Evidence(

@@ -274,8 +274,10 @@ class _Reader:
             known.facts["free_pages"] = numbers.whole(match["pages"])
             return
         free, high = numbers.whole(match["kb"], 1024), numbers.whole(match["high"], 1024)
-        if free is not None and free > (high or 0):
-            known.facts["zone_free_bytes"] = max(free, known.facts.get("zone_free_bytes", 0))
+        if free is not None:
+            name = f"free_of_{match['zone']}"
+            above = free if free > (high or 0) else 0
+            known.facts[name] = max(above, known.facts.get(name, 0))
 
     def stats(self, match: re.Match[str], about: Row) -> None:
         incident = self.at("stats", about)
@@ -410,6 +412,9 @@ def _add_host(row: Row, page: int) -> None:
     if row.pop("by_hand", None):
         row["order"] = -1
     row["host_free_bytes"] = numbers.whole(row.pop("free_pages", None), page)
+    # DMA32 keeps a reserve free for requests that Normal, if the host has it, can satisfy.
+    low = row.pop("free_of_DMA32", None)
+    row["zone_free_bytes"] = row.pop("free_of_Normal", low)
     if pages is not None:
         row.setdefault("host_bytes", pages * page)
     if total is not None and row.get("scope") == "global":

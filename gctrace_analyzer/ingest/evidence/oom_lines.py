@@ -66,7 +66,7 @@ TRACE = re.compile(
 """Kernel functions in its call trace. Those that charge a memory cgroup show that its limit was
 reached; `__alloc_pages_…` shows that the host had no free page. "? " marks possible leftovers."""
 STATS = re.compile(
-    r"(?:Memory cgroup stats for |constraint=CONSTRAINT_MEMCG, oom_memcg=)"
+    r"(?:Memory cgroup stats for (?=/\S{0,1000}:)|constraint=CONSTRAINT_MEMCG, oom_memcg=)"
     r"(?P<oom_memcg>/[^\s:]{0,1000})"
 )
 """The group whose limit was reached comes first, then the groups below it."""
@@ -90,11 +90,11 @@ OF_HOST = re.compile(
 """The memory of the host, as the kernel prints it if no control group was at its limit."""
 FREE = re.compile(
     r"(?<![\w:])free:(?P<pages>\d{1,15}) (?:free_|slab_)|"
-    r"\bNormal free:(?P<kb>\d{1,15})kB (?:boost:\d{1,15}kB )?min:\d{1,15}kB low:\d{1,15}kB "
-    r"high:(?P<high>\d{1,15})kB"
+    r"\b(?P<zone>DMA32|Normal) free:(?P<kb>\d{1,15})kB (?:boost:\d{1,15}kB )?min:\d{1,15}kB "
+    r"low:\d{1,15}kB high:(?P<high>\d{1,15})kB"
 )
-"""Free memory in the same list: of the host, and of its zone Normal with the watermark above which
-the kernel finds a page (mm/page_alloc.c: __alloc_pages_may_oom)."""
+"""Free memory in the same list: of the host, and of its zones with the watermark above which the
+kernel finds a page (mm/page_alloc.c: __alloc_pages_may_oom)."""
 MANUAL = re.compile(r"\bManual OOM execution")
 """Somebody started the OOM killer (drivers/tty/sysrq.c); newer kernels also print order=-1."""
 CPU = re.compile(

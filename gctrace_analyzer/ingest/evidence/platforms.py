@@ -399,7 +399,10 @@ def _of_ecs(container: dict[str, object], task: dict[str, object]) -> Row:
     is_quota = str(task.get("platformFamily")).lower().startswith("windows")
     units = numbers.real((is_quota and container.get("cpu")) or task.get("cpu"))
     is_why = task.get("stopCode") == "EssentialContainerExited"
-    ends = ("stoppingAt",) * is_why + ("executionStoppedAt", "stoppedAt")
+    several = len(json_values.objects(task.get("containers"))) > 1
+    # One container ends the task, and others end up to half a minute later.
+    begun = ("stoppingAt",) * bool(reason or not several)
+    ends = begun if is_why else ("executionStoppedAt", "stoppedAt")
     row: Row = {
         "name": container.get("name"),
         "container_id": container.get("runtimeId"),
@@ -410,7 +413,7 @@ def _of_ecs(container: dict[str, object], task: dict[str, object]) -> Row:
         "started_at": _time(task.get("startedAt")),
         "finished_at": _time(next(filter(None, map(task.get, ends)), None)),
         "memory_limit_bytes": numbers.whole(own or shared, MIB),
-        "is_shared": (not own and len(json_values.objects(task.get("containers"))) > 1) or None,
+        "is_shared": (not own and several) or None,
         "cpu_limit": units / 1024 if units else None,
     }
     if got_sigkill(row) and not row["oom_killed"]:

@@ -252,7 +252,7 @@ WORDINGS: tuple[Wording, ...] = (
         ("stopped", "specified deadline",
             r"active (?:on the node )?longer than (?:the )?specified deadline",
             "the deadline of its pod or job (activeDeadlineSeconds) had passed"),
-        ("stopped", "node shutdown", r"imminent node shutdown", "its node was shut down"),
+        ("stopped", "node shutdown", r"imminent node shutdown", "its node was told to shut down"),
         ("stopped", "low on resource", r"low on resource: (?!memory)[\w-]{1,40}",
             "its pod was evicted because its node ran low on a resource that is not memory"),
         ("stopped", "ephemeral", r"ephemeral (?:local )?storage (?:limit|usage)",

@@ -56,7 +56,7 @@ LEAST_STACK_MIB = 2 / 1024
 
 _OF_RUNTIME = (
     ("stacks", ("stack_inuse_bytes", "stack_sys_bytes"), "fewer goroutines (pprof: goroutine)"),
-    ("GC metadata", ("gc_sys_bytes",), "a smaller heap"),
+    ("GC metadata", ("gc_sys_bytes",), "a restart, then a smaller heap"),
     ("spans", ("mspan_sys_bytes",), "a smaller heap of larger objects"),
     ("profiling", ("buck_hash_sys_bytes",), "runtime.MemProfileRate"),
     (
@@ -83,7 +83,7 @@ _MOST = 0.5
 _ALLOCATED = ("heap_alloc_bytes", "alloc_bytes")
 _IN_USE, _OBJECTS = "heap in use", "heap objects"
 _HEAP = (_IN_USE, _OBJECTS)
-_AT_LEAST, _PEAK = " (at least)", " (peak)"
+_AT_LEAST, _PROBABLY = " (at least)", " (probably)"
 
 _IN_WORDS = {
     "of RSS": "of RSS",
@@ -170,10 +170,10 @@ def largest_part(report: Report) -> str:
     if part.name in _HEAP or part.size_mib < _MOST * total:
         return ""
     size, of_all = _printed(part, total, _step(_last(report) or {}))
-    least = "at least " * part.name.endswith(_AT_LEAST)
-    size += " at its peak" * part.name.endswith(_PEAK)
-    name = part.name.removesuffix(_AT_LEAST).removesuffix(_PEAK)
-    name = f"{name} ({least}{size}, {of_all} {_IN_WORDS[of]})"
+    bound = next(filter(part.name.endswith, (_AT_LEAST, _PROBABLY)), "")
+    size = f"{bound.strip(' ()')} {size}".lstrip()
+    size += " at its peak" * (of == "of peak" and bool(bound))
+    name = f"{part.name.removesuffix(bound)} ({size}, {of_all} {_IN_WORDS[of]})"
     return f"Most of the memory is {name}. What lowers it: {part.remedy}."
 
 
@@ -216,8 +216,8 @@ def _not_heap(row: Mapping[str, int | None]) -> Iterator[tuple[float, str]]:
     for part in _of_runtime(row) if held > LEAST_MIB else ():
         if part.size_mib > MUCH * held:
             of_held = f"{mib(part.size_mib)} of the {mib(held)} that Go holds"
-            text = f"({share(part.size_mib / held)}) are {part.name}: not heap, so no GOGC"
-            yield part.size_mib, f"{of_held} {text} lowers them."
+            text = f"({share(part.size_mib / held)}) are {part.name}, not heap."
+            yield part.size_mib, f"{of_held} {text} What lowers it: {part.remedy}."
 
 
 def _last(report: Report) -> Mapping[str, int | None] | None:
@@ -260,12 +260,13 @@ def _parts(row: Mapping[str, int | None], settings: Settings) -> Iterator[_Part]
     if sys is not None and heap is not None and heap >= (in_use or 0.0):
         rest = sys - heap - sum(part.size_mib for part in of_runtime)
         is_known = any(part.name == "stacks" for part in of_runtime)
-        lowers = "little (tables of the runtime)" if is_known else _STACKS_OR_TABLES
+        lowers = "unknown: tables of the runtime that the input does not name"
+        lowers = lowers if is_known else _STACKS_OR_TABLES
         yield _Part("outside the heap", rest, lowers)
     yield from _beyond_go(row, go)
 
 
-_STACKS_OR_TABLES = "fewer goroutines if it is stacks; little if it is tables of the runtime"
+_STACKS_OR_TABLES = "fewer goroutines if it is stacks; unknown if it is tables of the runtime"
 _KEPT = ("returned, kept", "GODEBUG=madvdontneed=1, or Go 1.16 and later")
 _MAY_BE_KEPT = ("returned, or cgo", "Go 1.12–1.15: madvdontneed=1; else less cgo")
 _KEPT_OR_OTHER = ("returned, or other", "Go 1.12–1.15: madvdontneed=1; else less mmap, code")
@@ -276,16 +277,18 @@ def _beyond_go(row: Mapping[str, int | None], go: str | None) -> Iterator[_Part]
     """Yields the resident memory that Go does not hold, or may not hold."""
     released, of_go = _mib(row, "heap_released_bytes"), _held(row)
     is_known = released is not None or row["mapped_bytes"] is not None
-    # Not all that Go obtained needs to be resident.
-    name = _AT_LEAST
+    # Not all that Go obtained needs to be resident; huge pages may make returned memory resident.
+    name = _PROBABLY if released else _AT_LEAST
     if row["rss_bytes"] is None:
         # Memory that Go obtained never shrinks, so a peak beyond it was not Go's.
-        name, is_known, of_go = _PEAK, False, _mib(row, "sys_bytes")
+        name, is_known, of_go = _AT_LEAST, False, _mib(row, "sys_bytes")
     resident = _mib(row, "rss_bytes", "rss_peak_bytes")
     heap = [_mib(row, f"heap_{part}_bytes") for part in ("inuse", "free")]
     if resident is not None and of_go is None and None not in heap:
         rest = resident - sum(filter(None, heap))
-        yield _Part("outside the heap", rest, "less cgo, mmap, files, code; little is of Go")
+        yield _Part(
+            "outside the heap", rest, "less cgo, mmap, files, code; or it is of the runtime"
+        )
     if resident is None or of_go is None or resident <= of_go:
         return
     beyond, kept = resident - of_go, may_keep_returned(row, go)

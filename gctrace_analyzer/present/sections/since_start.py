@@ -132,10 +132,9 @@ def _cpu_since_start(row: Mapping[str, Any]) -> str:
             f"GC has taken {digits(own_s, 3)} of the {digits(used_s, 3)} CPU seconds that the "
             f"program used ({of_used}){idle}; that is {of_all} of all CPU"
         )
-    rest = of_all and f"; without idle marking it was {of_all} of all CPU"
     of = f" of the {digits(used_s, 3)}" if used_s else ""
     used = f" used ({share(gc_s / used_s)})" if used_s else ""
-    return f"GC has taken {digits(gc_s, 3)}{of} CPU seconds{used}, with idle marking{rest}"
+    return f"GC has taken {digits(gc_s, 3)}{of} CPU seconds{used}, with idle marking"
 
 
 def _pauses_since_start(row: Mapping[str, Any]) -> str:

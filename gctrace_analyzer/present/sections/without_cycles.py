@@ -302,7 +302,8 @@ def _used_of_limits(states: pl.DataFrame, unnamed: str) -> Iterator[str]:
                 f"{f'; {mib(swap)} more are in swap' if swap else ''}."
             )
         elif used is not None and limit is not None:
-            left = f"{mib(limit - used)} are left{hits}"
+            cache = ", and more if part of it is page cache" * (used > MOST_OF_LIMIT * limit)
+            left = f"{mib(limit - used)} are left{hits or cache}"
             # A status of its own: a signal would be printed as "signal: killed".
             by_itself = OWN_CODE in (row["error"] or "") and used < limit
             no_kill = f", and its runtime ended with {OWN_CODE}, not by the limit" * by_itself
@@ -398,7 +399,6 @@ def _sizes(report: Report) -> Iterator[str]:
         course = _course(memory, report.analysis.tables["memstats"])
         parts.insert(0, f"{named if named.startswith('the ') else f'the {named}'} {course}")
         if memory.rss_mib is not None:
-            # More memory data has a table.
             is_small = memory.sys_mib and memory.rss_mib < LEAST_MIB
             beyond = memory.rss_mib - (memory.sys_mib or 0.0) if is_small else 0.0
             of_others = (

@@ -257,3 +257,20 @@ def test_without_allocation_the_live_heap_is_unknown() -> None:
     intervals = between_dumps(read_text(text))
     assert intervals["heap_goal_mib"].null_count() == 0
     assert intervals["heap_live_mib"].null_count() == len(intervals)
+
+
+def test_an_estimate_is_never_above_a_heap_that_was_read() -> None:
+    """Here a cycle allocates far less than GOGC gives room for, so only the heap is a bound."""
+    heaps = (300, 280, 330, 310, 360, 340)
+    text = "".join(
+        f"go_memstats_{name} {value} {1_700_000_000_000 + 60_000 * at}\n"
+        for at, heap in enumerate(heaps)
+        for name, value in (
+            ("heap_alloc_bytes", heap * MIB),
+            ("next_gc_bytes", (600 + 20 * at) * MIB),
+            ("alloc_bytes_total", (1 + at) * 1000 * MIB),
+            ("gc_cycles_total", 7 * at),
+        )
+    ).replace("go_memstats_gc_cycles_total", "go_gc_duration_seconds_count")
+    live = between_dumps(read_text(text))["heap_live_mib"].to_list()
+    assert live == pytest.approx([280, 280, 310, 310, 340])

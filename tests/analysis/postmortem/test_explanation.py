@@ -883,10 +883,10 @@ Nov 26 10:34:17 dev earlyoom[612]: sending SIGTERM to process 14534 uid 1000 "or
 """
 
 
-def test_the_share_of_the_host_is_that_of_its_whole_memory() -> None:
+def test_the_share_of_a_program_is_of_the_memory_that_its_killer_counts() -> None:
     """By hand: 507 of 15,927 MiB."""
     (death,) = read_text(EARLYOOM).post_mortems()
-    assert death.reading[0].endswith("The program had 3.2 % of the host's memory.")
+    assert death.reading[0].endswith("The program had 3.2 % of the 15,927 MiB.")
 
 
 def test_the_limit_of_a_container_refuses_no_memory_to_the_runtime(tmp_path: Path) -> None:

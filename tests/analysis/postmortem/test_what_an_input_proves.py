@@ -311,9 +311,24 @@ _LARGE = _INVOKED.format("0xcc0(GFP_KERNEL)", 3)
         ([_ORDINARY, "262144 pages RAM"], "The host ran out of memory (1,024 MiB of RAM)"),
         ([_ORDINARY, _ZONE.format("Normal", 90000), _NONE], "The host ran out of memory;"),
         ([_ORDINARY, _ZONE.format("Normal", 611220), _NONE], "The host probably ran out"),
-        ([_ORDINARY, _ZONE.format("DMA32", 611220), _NONE], "The host ran out of memory;"),
+        ([_ORDINARY, _ZONE.format("DMA32", 611220), _NONE], "The host probably ran out"),
         ([_LARGE, _ZONE.format("Normal", 90000), _NONE], "The host ran out of memory;"),
-        ([_LARGE, _NONE], "The host ran out of memory;"),
+        (
+            [_LARGE, _NONE],
+            "The host probably ran out of memory, or of free blocks of 32 KiB (order=3): the",
+        ),
+        (
+            [_LARGE, _ZONE.format("DMA32", 611220), _NONE],
+            "no free block of 32 KiB (order=3), although 597 MiB were free",
+        ),
+        (
+            [_LARGE, _ZONE.format("DMA32", 611220), _ZONE.format("Normal", 90000), _NONE],
+            "The host ran out of memory;",
+        ),
+        (
+            [_LARGE, _FREE.format(201300), _ZONE.format("Normal", 278148), _NONE],
+            "no free block of 32 KiB (order=3), although 786 MiB were free",
+        ),
         (
             [_LARGE, _ZONE.format("Normal", 611220), _NONE],
             "no free block of 32 KiB (order=3), although 597 MiB were free",

@@ -107,7 +107,7 @@ def test_a_unit_that_got_sigkill_says_so_and_its_peak() -> None:
     text = SHOW.format("signal", 512 << 20, 288 << 20) + "ExecMainCode=2\nExecMainStatus=9\n"
     (death,) = read_text(text).post_mortems()
     assert (death.proven, death.victim) == (False, "api.service")
-    assert "It used at most 288 MiB of its limit, 512 MiB." in death.reading[0]
+    assert "It used 288 MiB at most; its limit is 512 MiB." in death.reading[0]
 
 
 KILL = (

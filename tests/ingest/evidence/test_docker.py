@@ -231,13 +231,19 @@ def test_other_ends_of_containers_are_no_deaths(text: str) -> None:
             "2026-11-21T07:36:05.5Z container die 0123456789abcdef (exitCode=137, name=api)\n",
             "The container",
         ),
+        (
+            # It went on for five minutes, until it was stopped.
+            "2026-11-21T07:41:00Z container kill 0123456789abcdef (name=api, signal=9)\n"
+            "2026-11-21T07:41:00.2Z container die 0123456789abcdef (exitCode=137, name=api)\n",
+            "A process in the container",
+        ),
     ],
 )
 def test_an_oom_event_without_an_end_is_the_kill_of_a_process_in_it(
     more: str, subject: str
 ) -> None:
     event = "2026-11-21T07:36:05.1Z container oom 0123456789abcdef (name=api)\n"
-    (death,) = read_text(event + more).post_mortems()
+    death = read_text(event + more).post_mortems()[0]
     assert (death.subject, death.victim, death.proven) == (subject, "api", True)
 
 

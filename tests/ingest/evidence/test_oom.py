@@ -762,6 +762,17 @@ def test_an_invocation_without_its_victim_names_the_group_at_its_limit() -> None
     assert said in " ".join(plain(document(read_text(text).report())).split())
 
 
+def test_a_sentence_that_quotes_the_kernel_names_no_group() -> None:
+    text = (
+        "I do not know why it says Memory cgroup stats for /docker/609e7ec068ac\n\n"
+        "[ 13.9] mem invoked oom-killer: gfp_mask=0x14200ca(GFP_USER), order=0, oom_score_adj=0\n"
+        "[ 13.9]  mem_cgroup_out_of_memory+0x36/0x50\n"
+    )
+    said = " ".join(plain(document(read_text(text).report())).split())
+    assert ":3), because a container" in said
+    assert "/docker" not in said
+
+
 def test_lines_of_other_times_are_of_other_kills() -> None:
     kill = (
         "[{}] Memory cgroup out of memory: Killed process {} (api) total-vm:900kB, anon-rss:9kB"

@@ -545,7 +545,7 @@ def test_earlyoom_acts_at_its_own_threshold() -> None:
     ).post_mortems()
     assert death.cause == "by earlyoom because little memory was available"
     assert death.reading[0].startswith(
-        "The lines of earlyoom do not show that it ended. 9,216 of the host's 16,384 MiB "
+        "The lines of earlyoom do not show that it ended. 9,216 of 16,384 MiB "
         "were available, at or below the "
         "threshold (60 %) of earlyoom"
     )
@@ -620,6 +620,19 @@ def test_ecs_containers_have_their_limits_and_ends(
     assert (envoy["oom_killed"], envoy["memory_limit_bytes"]) == (None, 1024 * MIB)
     (death,) = run.post_mortems()
     assert (death.victim, death.limit_mib) == ("api", 512)
+
+
+def test_one_of_several_containers_of_ecs_may_have_ended_before_its_task() -> None:
+    of_task = {
+        "stopCode": "EssentialContainerExited",
+        "stoppingAt": "2026-11-23T10:00:00+00:00",
+    }
+    other = {"name": "envoy", "lastStatus": "STOPPED", "exitCode": 137}
+    task = {**TASK, **of_task, "containers": [CONTAINER, other]}
+    api, envoy = read_text(json.dumps({"tasks": [task]})).container_states["finished_at"]
+    assert (api.second, envoy) == (0, None)
+    del task["stoppingAt"]
+    assert read_text(json.dumps(task)).container_states["finished_at"].to_list() == [None, None]
 
 
 def test_a_container_of_ecs_ended_when_its_task_began_to_stop_because_of_it(
@@ -872,6 +885,18 @@ def test_the_quota_of_a_dyno_is_the_size_that_it_has(used: str, quota: int) -> N
     )
     (state,) = run.container_states.to_dicts()
     assert state["memory_limit_bytes"] == quota * MIB
+
+
+def test_a_dyno_that_was_stopped_may_have_exceeded_its_quota() -> None:
+    at = "2026-03-03T00:{}:10+00:00 heroku[web.1]:"
+    used = f"{at.format(29)} Process running mem=1101M(215.1%)\n"
+    (death,) = read_text(
+        f"{used}{at.format(34)} Stopping all processes with SIGTERM\n"
+        f"{at.format(35)} Stopping remaining processes with SIGKILL\n"
+        f"{at.format(35)} Process exited with status 137\n"
+    ).post_mortems()
+    assert not death.proven
+    assert "It used 1,101 MiB at most; its limit is 512 MiB." in " ".join(death.reading)
 
 
 def test_a_quota_that_was_exceeded_is_said_without_its_size() -> None:
@@ -1132,7 +1157,7 @@ def test_what_was_available_earlier_is_not_said_to_be_below_the_threshold() -> N
         f"{CALLED}badness 310, VmRSS 3120 MiB\n"
     )
     (death,) = read_text(text).post_mortems()
-    assert "earlyoom last printed that 1,012 of the host's" in death.reading[0]
+    assert "earlyoom last printed that 1,012 of " in death.reading[0]
     assert "below" not in death.reading[0]
 
 

@@ -142,7 +142,7 @@ def test_a_kill_by_the_memory_controller_of_talos_has_its_pod(tmp_path: Path) ->
     assert "Its trigger for memory pressure was met" in report
     assert "{" not in report
     assert "raise" not in report
-    assert "limit it, or give the host more" in report
+    assert "`triggerExpression` of OOMConfig" in report
     assert row["cgroup"] == f"/kubepods/burstable/pod{uid}"
     assert row["logged_at"].isoformat() == "2026-01-12T20:27:31.913975+00:00"
 
