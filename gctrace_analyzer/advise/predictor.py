@@ -12,7 +12,7 @@ from gctrace_analyzer.advise.prediction.model import SOMETIMES, Prediction, Sett
 from gctrace_analyzer.advise.prediction.outcome import Outcome, Predictor, blank
 from gctrace_analyzer.advise.prediction.path import bursts_mib
 from gctrace_analyzer.advise.prediction.widths import FACTORS, QUANTITIES, interval, terms_of
-from gctrace_analyzer.advise.refusal import FEW_CYCLES
+from gctrace_analyzer.advise.refusal import FEW_CYCLES, FRAGMENTED
 from gctrace_analyzer.analysis.cycles import with_held
 from gctrace_analyzer.analysis.settings.limits import STACK_TIMES
 from gctrace_analyzer.analysis.settings.releases import may_limit
@@ -240,7 +240,7 @@ def _predicted(baseline: Baseline, setting: Setting, horizon_s: float) -> Outcom
         warnings="; ".join(filter(None, (baseline.near_live_heap(setting), *baseline.warnings)))
         or None,
     )
-    if baseline.load is None or impossible:
+    if baseline.load is None or impossible or (refused or "").endswith(FRAGMENTED):
         return Outcome(row)
     if horizon_s and row["refused"]:
         return Outcome(row)

@@ -49,12 +49,13 @@ def why_no_load(cycles: pl.DataFrame, steady: pl.DataFrame) -> str:
         return "the cycles have no CPU times for marking"
     forced = int(cycles["forced"].sum())
     if 2 * forced > len(cycles):
-        return f"the program forced {forced:,} of {len(cycles):,} cycles"
+        return f"{FORCED} {forced:,} of {len(cycles):,} cycles"
     if len(steady) >= DEFAULT.min_cycles:
         return IMPOSSIBLE
     return too_few_steady(len(steady))
 
 
+FORCED = "the program forced"
 NOT_DESCRIBED = ", so it does not describe this program"
 OF_BLOCKS = "too large for predictions"
 
@@ -97,8 +98,9 @@ def too_few_steady(steady: int, span_s: float = 0.0) -> str:
 def too_late(cycles: int) -> str:
     """Returns the refusal for a log that ends soon after the program changed its settings."""
     return (
-        f"the settings were changed while the program ran, and the log has only {cycles} cycles "
-        f"since then; at least {DEFAULT.min_cycles} are needed, 20 are better"
+        f"the settings were changed while the program ran, and the log has only {cycles} "
+        f"cycle{'s' * (cycles != 1)} since then; at least {DEFAULT.min_cycles} are needed, "
+        "20 are better"
     )
 
 
@@ -138,7 +140,7 @@ def refusal(
     if always or starved or not _is_typical(load, whole):
         return THRASHING if whole is not None else ALWAYS_RUNNING if always else STARVED
     if load.forced_share > 0.2:
-        return f"the program forced {100 * load.forced_share:.0f} % of the cycles"
+        return f"{FORCED} {100 * load.forced_share:.0f} % of the cycles"
     if by_limit and not now.limit:
         if whole is not None:
             return THRASHING
@@ -179,8 +181,19 @@ def _contradiction(load: Load, now: Setting, *, inferred: bool) -> str | None:
     if gogc is not None and effective >= 0.9 * gogc:
         return None
     given = "off" if gogc is None else f"{gogc:.0f}"
-    far = f", and the limit of {limit:,.0f} MiB is far from the heap goals" if limit else ""
-    return f"GOGC={given} was given, but the effective GOGC is {effective:.0f}{far}; correct it"
+    was_given = f"GOGC={given} was given, but the effective GOGC is {effective:.0f}"
+    if not limit:
+        return f"{was_given}; correct it"
+    return (
+        f"{was_given}, and the limit of {limit:,.0f} MiB is far from the heap goals. If both are "
+        f"right, {FRAGMENTED}"
+    )
+
+
+FRAGMENTED = (
+    "other memory, such as free space in a fragmented heap, takes the rest of the limit, and what "
+    "another limit would leave is unknown"
+)
 
 
 def state_gogc(fits: float | None) -> str:

@@ -26,7 +26,7 @@ from gctrace_analyzer.advise.phrases import (
     worst_costs,
 )
 from gctrace_analyzer.advise.policy import lasts_text
-from gctrace_analyzer.advise.refusal import NOT_DESCRIBED, OF_BLOCKS
+from gctrace_analyzer.advise.refusal import FORCED, NOT_DESCRIBED, OF_BLOCKS
 from gctrace_analyzer.advise.subject import (
     CURED_BY_SETTINGS,
     GROWS,
@@ -318,15 +318,16 @@ def _better_input(analysis: Analysis, refused: str, *, short: bool, idle: bool) 
         return "Select a longer range, or report on the whole input."
     if "gc_cpu" in analysis.too_coarse:
         return "Record the log on a system with a finer clock."
+    if short and refused.startswith(FORCED):
+        return "Remove the calls of `runtime.GC` or `debug.FreeOSMemory`, and record again."
     if short and analysis.by_dumps:
         return "Record metrics of a longer time, under the usual load."
     if short and refused.endswith((NOT_DESCRIBED, OF_BLOCKS)):
         return ""
     if short:
         is_whole = analysis.cycles["gc_num"].eq(1).sum() == len(analysis.summaries)
-        unless = ", unless this is the whole run" * (
-            is_whole and bool(analysis.summary.cost_in_all)
-        )
+        is_whole &= bool(analysis.summary.cost_in_all)
+        unless = ", unless this is the whole run" * is_whole
         return f"Record a longer log, under the usual load{unless}."
     return ""
 

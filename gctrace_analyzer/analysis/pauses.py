@@ -219,7 +219,8 @@ def about_cpus(spans: pl.DataFrame) -> Iterator[str]:
         if len(charged) and charged[-1] < _SAME_RATIO * charged[0]:
             yield (
                 f"Pauses are counted for about {median(charged):.0f} CPUs: from Go 1.10 on, the "
-                "process sees no more than that. The shares here are of GOMAXPROCS."
+                "process sees no more than that. Shares here are of GOMAXPROCS, and the CPU time "
+                "of marking includes waiting for a CPU."
             )
 
 

@@ -490,8 +490,8 @@ def passed(value: float, ends: tuple[float, float]) -> float:
 
 def _drift(values: pl.Series) -> tuple[float, float]:
     """Returns the medians of the first and the last quarter if the quarters are in order."""
-    quarter = max(len(values) // 4, 1)
-    medians = [median(values[at * quarter : (at + 1) * quarter]) for at in range(4)]
+    size = len(values)
+    medians = [median(values[at * size // 4 : max((at + 1) * size // 4, 1)]) for at in range(4)]
     is_trend = medians in (sorted(medians), sorted(medians, reverse=True))
     return medians[0], medians[-1 if is_trend and len(values) >= len(medians) else 0]
 

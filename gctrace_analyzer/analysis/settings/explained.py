@@ -35,6 +35,9 @@ _MOSTLY = 0.9
 _SWEPT_MIB = 2.0
 """MiB between live heap and goal, as printed, that the sweeper may need, with truncation."""
 
+_FEWEST_RAISED = 2
+"""Goals in a row, the last ones, that prove a higher GOGC."""
+
 _NARROW = 1.25
 """Ratio of the ends of an interval of GOGC. In a narrower one, a usual value is hardly chance."""
 
@@ -96,8 +99,30 @@ def parts_of(seen: pl.DataFrame, known: Known) -> list[Part]:
             if both is None:
                 break
             joined[-2:] = [both]
+    joined += _raised_last(joined, seen, known)
     limited = any(part.state.is_limited for part in joined)
     return [_with_alternative(part, seen, known, limited=limited) for part in joined]
+
+
+def _raised_last(joined: list[Part], seen: pl.DataFrame, known: Known) -> list[Part]:
+    """Takes from the last part its last goals if only a higher GOGC explains them; returns it.
+
+    A high GOGC has few cycles, and only one allocation or a change of GOGC raises a goal so far.
+    """
+    state, begin, end, _ = joined[-1]
+    if state.is_limited or state.is_off or known.gogc.wins:
+        return []
+    is_far = (seen["low_raised"][begin:end] > search.FAR_TIMES * state.gogc).fill_null(
+        value=False
+    )
+    first = end - (is_far.reverse().arg_min() or 0)
+    if is_far.all() or first > end - _FEWEST_RAISED:
+        return []
+    rows = seen[first:end]
+    joined[-1] = joined[-1]._replace(end=first)
+    low, high = greatest(rows["low"]), -greatest(-rows["high"])
+    usual = search.usual_between(low, high)
+    return [Part(State(usual or (low + high) / 2, math.inf, 0.0), first, end)]
 
 
 def _settled(seen: pl.DataFrame, known: Known) -> Part | None:

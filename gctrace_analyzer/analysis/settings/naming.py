@@ -98,8 +98,9 @@ def _limit_text(regime: Regime) -> str:
 def limit_text(regime: Regime) -> str:
     """Returns an inferred limit: `a memory limit of 35 to 53 MiB`."""
     low, high = regime.memory_limit_mib_low, regime.memory_limit_mib_high
-    least = f"{low:,.0f} to" if low else "at most"
-    return "a memory limit" + (f" of {least} {high:,.0f} MiB" if high else "")
+    if not high:
+        return "a memory limit" + (f" of at least {low:,.0f} MiB" if low else "")
+    return f"a memory limit of {f'{low:,.0f} to' if low else 'at most'} {high:,.0f} MiB"
 
 
 def gogc_range(regime: Regime | None) -> tuple[float, float] | None:
@@ -136,7 +137,9 @@ def gogc_name(regime: Regime) -> str:
 
 
 def range_name(low: float | None, high: float | None) -> str:
-    """Returns an interval of an inferred setting: `=33–51`, `≤51`."""
+    """Returns an interval of an inferred setting: `=33–51`, `≤51`, `≥33`."""
+    if high is None:
+        return f"≥{low:,.0f}"
     return f"={low:,.0f}–{high:,.0f}" if low and low >= 1 else f"≤{high:,.0f}"
 
 

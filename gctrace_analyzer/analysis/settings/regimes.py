@@ -26,6 +26,9 @@ if TYPE_CHECKING:
 _STATED_LIMIT = (0.9, 1.1)
 """Factors on the interval of an inferred limit. Within them, it may be the stated limit."""
 
+_FEW = 2 * search.FEWEST_GOALS
+"""Goals from the middle of a log. Fewer show only the least limit."""
+
 
 @frozen
 class Regime:
@@ -260,6 +263,10 @@ def _gogc(
     high = quantile(by_gogc["high"], 0.1)
     if search.cost_of(gogc, stated.value) >= search.ODD and low < high < math.inf:
         gogc = (low + high) / 2
+    is_old = not by_gogc["stacks"].count()
+    if is_old and 1 < search.DEFAULT_GOGC / gogc <= 1 + explained.STATED_TOLERANCE:
+        # Up to Go 1.7, goals leave out what was allocated during marking.
+        gogc = search.DEFAULT_GOGC
     low, high = min(low, gogc), max(high, gogc)
     if stated.value and (
         low <= stated.value <= high
@@ -300,6 +307,9 @@ def _limit(
         return _Interval(low=allowed), None
     if part.both:
         return _Interval(None, limit.low, limit.high), None
+    if rows["gc_num"][0] > 1 and len(rows) < _FEW and not stated.value:
+        # Holes that an earlier, larger heap left count towards the limit.
+        return _Interval(limit.middle, limit.low), "inferred"
     low, high = (
         times * end for times, end in zip(_STATED_LIMIT, (limit.low, limit.high), strict=True)
     )

@@ -31,7 +31,7 @@ SWITCH = 6.0
 _NEAR, _DRIFT = 0.12, 0.3
 """Cost of a goal near the limit's, and of one that drift of other memory explains."""
 
-_FAR, _FAR_TIMES = 3.0, 1.75
+_FAR, FAR_TIMES = 3.0, 1.75
 """Cost of a goal far from what its state allows, and the factor that counts as far."""
 
 _NEAR_SHARE, _NEAR_TIMES = 0.02, 2.0
@@ -162,7 +162,7 @@ def search(
     states = list(_states(ranges, stated, tops))
     shown = pl.col("low", "low_raised", "high", "goal", "live").fill_null(math.nan)
     constants = (
-        *(SWITCH, _NEAR, _DRIFT, _FAR, _FAR_TIMES),
+        *(SWITCH, _NEAR, _DRIFT, _FAR, FAR_TIMES),
         *(_NEAR_SHARE, _NEAR_TIMES, DRIFT_LOW, DRIFT_HIGH),
     )
     if (compiled := core.compiled()) is not None:
@@ -309,7 +309,7 @@ def _unexplained(
     set_by_gogc = _NEAR if low_raised <= gogc <= high else 1.0
     if low <= gogc <= high:
         set_by_gogc = 0.0
-    elif low_raised > _FAR_TIMES * gogc or gogc > _FAR_TIMES * high:
+    elif low_raised > FAR_TIMES * gogc or gogc > FAR_TIMES * high:
         set_by_gogc = _FAR
     if math.isinf(top):
         return set_by_gogc
@@ -344,7 +344,7 @@ def _under_limit(
             return 0.0 if abs(goal - top) <= width else _NEAR
         if low < goal < high:
             return _DRIFT
-    if goal > max(top + wide, _FAR_TIMES * top):
+    if goal > max(top + wide, FAR_TIMES * top):
         return _FAR
     # Memory outside the heap may have left less, but no setting allows more than GOGC.
     if not is_higher:

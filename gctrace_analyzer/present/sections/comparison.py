@@ -353,7 +353,7 @@ def _verdict(pair: Pair) -> str:
         changes = changes or f"No significant change{same_ and f' of {same_}'}"
     work = next((f" {one.sentence}" for one in pair.differences if one.what == "work"), "")
     if doubts := " and ".join(words for what, words in _DOUBTS.items() if what in kinds):
-        load += f", {'but' if load == 'same load' else 'and'} {doubts}"
+        load += f", {'but' if load in _EQUAL_LOADS else 'and'} {doubts}"
     return f"{changes}; {load}.{work}"
 
 
@@ -426,14 +426,16 @@ def _load(pair: Pair) -> str:
         if "throughput" in kinds:
             what = f"allocation per second {rate}, but"
         return f"{what} {ONE_RUN}"
-    if pair.load_is_given:
-        return "same load"
-    is_other = alloc.is_significant
-    return (
-        "the program probably allocates as fast as it can"
-        if is_other
-        else "same allocation rate"
-    )
+    if not pair.load_is_given and alloc.is_significant:
+        return "the program probably allocates as fast as it can"
+    if alloc.ends is not None and max(map(abs, alloc.ends)) > _UNCLEAR_LOAD:
+        return _EQUAL_LOADS[1]
+    return _EQUAL_LOADS[0] if pair.load_is_given else "same allocation rate"
+
+
+_EQUAL_LOADS = "same load", "no significant difference in the allocation rate"
+_UNCLEAR_LOAD = 0.25
+"""Change of the allocation rate that its interval must exclude to call two loads the same."""
 
 
 def _best(pairs: Sequence[Pair]) -> str:
@@ -466,4 +468,5 @@ def same(pair: Pair) -> Iterator[str]:
     if procs:
         yield "1 proc" if procs == [1] else f"{'–'.join(map(str, procs))} procs"
     if (go := pair.before.circumstances.go) is not None:
-        yield go
+        # Lines of a range of releases do not show that both sides have the same one.
+        yield f"{go} line format" if {"+", "–"} & {*go} else go

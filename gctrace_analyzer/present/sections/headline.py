@@ -285,6 +285,9 @@ def _goal(report: Report, p50: float) -> tuple[str, str]:
         later = report.analysis.cycles.filter(pl.col("start_s") > moved.start_s)
         return mib(median_of(later["heap_goal_mib"])), setter
     p50, word = _over_time(report, "heap_goal_mib", p50)
+    if len(goals := not_null(report.analysis.cycles["heap_goal_mib"])) == 2:
+        # Between two goals, a median is neither.
+        p50 = float(goals[0])
     last = _last_if_far(report, "heap_goal_mib", p50)
     if word != "median" and _SETTERS["heap-minimum"] in setter:
         # That sets most goals, but not those of most of the time.
@@ -393,7 +396,8 @@ def _setter(report: Report) -> str:
     fits = gogc is not None and any(
         (own.gogc_pct_low or math.inf) <= gogc <= (own.gogc_pct_high or 0) for own in regimes
     )
-    unclear |= fits or len(regimes) > 1
+    several = report.analysis.regimes["gogc_pct"].drop_nulls().n_unique() > 1
+    unclear |= fits or several or len(regimes) > 1
     effective = [] if unclear else [f"effective GOGC {gogc:.0f}"]
     live = report.analysis.summary.live_heap_p50_mib
     if effective and live is not None and live < report.analysis.thresholds.gogc_min_live_mib:
@@ -427,12 +431,14 @@ def _setter(report: Report) -> str:
 def _limit(report: Report) -> str:
     """Returns the memory limit as stated or inferred; empty if unknown."""
     regime = present(report.analysis.only_regimes)
-    if regime is None or not regime.is_limited or not regime.memory_limit_mib_high:
+    if regime is None or not regime.is_limited or regime.memory_limit_mib is None:
         return ""
     if regime.memory_limit_source != "inferred":
         return setting_text(regime)
     # Shorter than in a sentence, to fit into 80 columns.
     low, high = regime.memory_limit_mib_low, regime.memory_limit_mib_high
+    if high is None:
+        return f"inferred limit of at least {low:,.0f} MiB"
     return (
         f"inferred limit {low:,.0f}–{high:,.0f} MiB"
         if low

@@ -8,6 +8,7 @@ from gctrace_analyzer.advise.phrases import order
 from gctrace_analyzer.advise.prediction.model import Setting
 from gctrace_analyzer.advise.whatif import saved_by_less
 from gctrace_analyzer.present.document import Gap, Paragraphs, Sentence, Sentences
+from gctrace_analyzer.present.format import mib_per_s
 from gctrace_analyzer.present.sections import advice, headline
 from gctrace_analyzer.present.sections.report import title
 from gctrace_analyzer.units import digits
@@ -26,6 +27,9 @@ _LOADS = {
     "cpu-bound": "as fast as the CPU allows",
     "between": "between fixed rate and as fast as the CPU allows",
 }
+
+_SLOWED = 0.7
+"""Ratio of the allocation rates during and between markings below which they are not the same."""
 
 
 def whatif(report: Report, rows: pl.DataFrame, evidence: Sequence[Report] = ()) -> Document:
@@ -154,6 +158,16 @@ def _load(baseline: Predictor) -> str:
         return (
             "not known, as the log does not show whether marking slows the program down. The "
             f"prediction assumes a {text}"
+        )
+    if (
+        baseline.load_model == "fixed-rate"
+        and load
+        and load.alloc_in < _SLOWED * load.alloc_off
+    ):
+        return (
+            "fixed rate assumed, although the program allocates "
+            f"{mib_per_s(load.alloc_in)} while GC is marking and {mib_per_s(load.alloc_off)} "
+            "otherwise"
         )
     if baseline.load_model != "cpu-bound" or load is None:
         return text
