@@ -259,7 +259,6 @@ def _no_problem(analysis: Analysis, advice: Advice) -> Verdict:
         return Verdict("warn", f"{too_large} Otherwise {figures}.", _for_less_memory(advice))
     cost = f"{start}: {figures}." if figures else f"{start}."
     if grown and figures and "problem" in start and not analysis.summary.missing_cycles:
-        # A growing heap may be one, even if GC costs little.
         cost = f"{figures[0].upper()}{figures[1:]}."
     sentence = " ".join(filter(None, (grown, cost, explained_memory(analysis.findings))))
     if growing is not None and advice.baseline.endless and not analysis.by_dumps:
