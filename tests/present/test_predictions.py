@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import pytest
 
 import gctrace_analyzer as gca
 from gctrace_analyzer.cli import main
@@ -11,9 +11,6 @@ from gctrace_analyzer.present.sections.advice import refusal
 from gctrace_analyzer.testing import read_text
 from tests.conftest import SAMPLES
 from tests.helpers.corpus import log_of
-
-if TYPE_CHECKING:
-    import pytest
 
 THRASHES = SAMPLES / "thrash-go1.19.log"
 
@@ -66,3 +63,26 @@ def test_a_growing_heap_is_not_called_no_problem() -> None:
     assert found.sentence.startswith("The live heap grew from 6 to 238 MiB")
     assert "no problem" not in found.sentence
     assert found.word == "Live heap grew"
+
+
+@pytest.mark.parametrize(("limit_mib", "is_advised"), [(180, True), (200, False)])
+def test_a_table_recommends_no_other_limit_than_the_post_mortem(
+    limit_mib: int, is_advised: bool
+) -> None:
+    log = "\n".join(
+        f"gc {n} @{n}.000s 0%: 0.05+5+0.05 ms clock, 0.1+0/5/0+0.1 ms cpu, "
+        f"{n + 40}->{n + 41}->{n + 20} MB, {2 * n + 40} MB goal, 0 MB stacks, 0 MB globals, 2 P"
+        for n in range(1, 60)
+    )
+    kill = (
+        f"[  999.1] memory: usage {limit_mib << 10}kB, limit {limit_mib << 10}kB, failcnt 42\n"
+        "[  999.2] oom-kill:constraint=CONSTRAINT_MEMCG,nodemask=(null),cpuset=/,mems_allowed=0,"
+        "oom_memcg=/kubepods/pod1,task_memcg=/kubepods/pod1/c1,task=api,pid=7,uid=0\n"
+        "[  999.3] Memory cgroup out of memory: Killed process 7 (api) total-vm:900000kB, "
+        f"anon-rss:{(limit_mib - 5) << 10}kB, file-rss:0kB, shmem-rss:0kB, UID:0\n"
+    )
+    run = read_text(f"{log}\n{kill}")
+    said, shown = headline.verdict(run.report()).action, str(run.recommend())
+    assert ("GOMEMLIMIT=162MiB" in said) == is_advised
+    assert f"GOMEMLIMIT={9 * limit_mib // 10}MiB" in shown
+    assert ("▸ try" in shown) == is_advised

@@ -134,9 +134,12 @@ def advice(
 
 
 def after_death(rows: pl.DataFrame, report: Report) -> pl.DataFrame:
-    """Returns recommendations; after a kill, keeping the present setting is not one."""
-    is_kept = has_subject_died(report) and rows["now"][0]
-    return rows.with_columns(rank=None, why=None) if is_kept else rows
+    """Returns recommendations; after a kill, none that contradicts what its post-mortem advises."""
+    first, said = rows.row(0, named=True), report.verdict.action if report.verdict else ""
+    limit, gogc = first["memory_limit_mib"], first["gogc"] or 0.0
+    own = f"GOMEMLIMIT={limit:.0f}MiB" if limit else f"GOGC={gogc:g}"
+    is_dropped = has_subject_died(report) and (first["now"] or own not in said)
+    return rows.with_columns(rank=None, why=None) if is_dropped else rows
 
 
 def refusal(report: Report) -> str:
