@@ -72,9 +72,9 @@ def fetched(url: str) -> IO[bytes]:
         file.close()
         problem = f"cannot be fetched: {str(err).removeprefix('<urlopen error ').rstrip('>')}"
         name = without_secrets(url)
+        host = name.rstrip("/")
         hint = "Try the address in a browser, or save the file and name that."
-        if name.rstrip("/").count("/") == 2:  # a host alone
-            host = name.rstrip("/")
+        if host.count("/") == 2:  # without a path
             hint = f"A Go program may show its figures at {host}/metrics or {host}/debug/vars."
         raise UnreadableInputError(name, problem, hint) from err
     file.seek(0)

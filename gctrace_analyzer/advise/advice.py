@@ -5,7 +5,6 @@ The modules that predict from metrics are imported only if a prediction needs th
 
 from __future__ import annotations
 
-import math
 from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -73,23 +72,20 @@ class Advice:
         return self._analysis.summary.gc_cpu_share
 
     @cached_property
-    def needed_limit_mib(self) -> tuple[float, float] | None:
-        """The lowest limit that does not thrash, and the largest live heap; None if unknown."""
+    def needed_limit_mib(self) -> float | None:
+        """The lowest limit that does not thrash; None if unknown."""
         if self._analysis.by_dumps or self.baseline.load is None:
             from gctrace_analyzer.advise.prediction.scaling import needed_limit
 
-            return needed_limit(self._analysis)
-        least, most = self.baseline.least_limit_mib, self.baseline.live_max_mib
-        if least is None or most is None:
-            return None
-        # Printed sizes are truncated to MiB, so this takes the middle of the range.
-        return least, float(math.floor(most))
+            needed = needed_limit(self._analysis)
+            return needed[0] if needed else None
+        return self.baseline.least_limit_mib
 
     @property
     def higher_limit_mib(self) -> float | None:
         """The lowest limit that is high enough; None if unknown, or if the present limit is."""
         needed, now = self.needed_limit_mib, self.baseline.now.limit
-        limit = roomy_limit(needed[0]) if needed else 0.0
+        limit = roomy_limit(needed) if needed else 0.0
         return limit if limit > (now or 0.0) else None
 
     @cached_property

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 from itertools import chain
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import polars as pl
 
@@ -61,7 +61,7 @@ from gctrace_analyzer.errors import BadSettingError
 from gctrace_analyzer.units import duration_text, share_of
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable
 
     from gctrace_analyzer.advise.objective import Aim
     from gctrace_analyzer.advise.prediction.model import Setting
@@ -75,6 +75,20 @@ NEEDS_1_19 = "GOMEMLIMIT needs Go 1.19 or later: if this is Go 1.18, it has no e
 
 TWICE = 2.0
 """How many times longer a setting must last to be worth a change."""
+
+
+class _Wanted(NamedTuple):
+    """What a setting is for.
+
+    Attributes:
+        aim: the objective.
+        target: the GC CPU that it may take, as a share; None for the default.
+        dear: returns the settings that cost too much of something else, and what they would do.
+    """
+
+    aim: Aim
+    target: float | None
+    dear: Callable[[], list[tuple[Row, str]]]
 
 
 def parse_objective(aim: str) -> Aim:
@@ -119,10 +133,15 @@ def recommend(
         for candidate in candidates(predictor, gc_cpu_target).values()
     ]
     agree([present, *rows])
-    beyond = [_row(predictor, candidate, present) for candidate in without_limit(predictor)]
     # Whoever names a target accepts its cost.
-    dear = [] if gc_cpu_target else too_costly([*rows, *beyond], present, predictor, aim)
-    rows = [row for row in rows if all(row is not other for other, _ in dear)]
+    costly = [] if gc_cpu_target else too_costly(rows, present, predictor, aim)
+    rows = [row for row in rows if all(row is not other for other, _ in costly)]
+
+    def dear() -> list[tuple[Row, str]]:
+        others = [] if gc_cpu_target else without_limit(predictor)
+        beyond = [_row(predictor, candidate, present) for candidate in others]
+        return [*costly, *too_costly(beyond, present, predictor, aim)]
+
     calm = [row for row in rows if not is_turned_down(row, predictor, squeezed=False)]
     if not calm and not fits(present, predictor):
         calm = [row for row in rows if not is_turned_down(row, predictor, squeezed=True)]
@@ -134,7 +153,7 @@ def recommend(
             score(row, present, aim, gc_cpu_target),
         ),
     )
-    best, reason = _best(scored, dear, present, predictor, aim, gc_cpu_target)
+    best, reason = _best(scored, present, predictor, _Wanted(aim, gc_cpu_target, dear))
     if best is None:
         _explain_no_change(present, predictor, reason)
         ranked = [present, *_others(_useful(scored, present, predictor, aim), present, present)]
@@ -175,12 +194,7 @@ def _unpredicted(predictor: Predictor, refused: str) -> list[Row]:
 
 
 def _best(
-    scored: list[Row],
-    dear: list[tuple[Row, str]],
-    present: Row,
-    predictor: Predictor,
-    aim: Aim,
-    target: float | None,
+    scored: list[Row], present: Row, predictor: Predictor, wanted: _Wanted
 ) -> tuple[Row | None, str]:
     """Returns the setting worth changing to, or None and the reason."""
     lacks_room = _lacks_room(present, predictor)
@@ -189,21 +203,21 @@ def _best(
         now = predictor.now.limit or 0.0
         scored = [row for row in scored if (row["memory_limit_mib"] or math.inf) > now]
     if not scored:
-        return None, _none_fits(predictor, dear)
+        return None, _none_fits(predictor, wanted.dear)
     if (longer := _longer(scored, present, predictor)) is not None:
         return longer, ""
     present_fits = fits(present, predictor)
     if not present_fits or lacks_room:
         # If only the memory is wrong, GOGC stays, as long as some setting with it fits.
-        keeps_gogc = present_fits or (aim == "balanced" and target is None)
+        keeps_gogc = present_fits or (wanted.aim == "balanced" and wanted.target is None)
         best = (_first(scored, predictor) if keeps_gogc else None) or scored[0]
         if not present_fits:
             best["why"] += (
                 f"; the present peak, {present['memory_peak_mib']:,.0f} MiB with memory outside "
                 f"the heap, does not fit into 90 % of the container's {predictor.room_mib:,.0f} MiB"
             )
-        return _towards(best, target), ""
-    gaining, reason = _gaining(scored, dear, present, predictor, aim, target)
+        return _towards(best, wanted.target), ""
+    gaining, reason = _gaining(scored, present, predictor, wanted)
     if gaining is not None:
         return gaining, ""
     guard = _guard(scored, present, predictor)
@@ -223,14 +237,10 @@ def _best(
 
 
 def _gaining(
-    scored: list[Row],
-    dear: list[tuple[Row, str]],
-    present: Row,
-    predictor: Predictor,
-    aim: Aim,
-    target: float | None,
+    scored: list[Row], present: Row, predictor: Predictor, wanted: _Wanted
 ) -> tuple[Row | None, str]:
     """Returns the setting that gains enough, or None and the reason."""
+    aim, target, _ = wanted
     if predictor.other_cause is not None and aim == "balanced" and target is None:
         return None, predictor.other_cause.first
     if predictor.endless and aim != "memory" and target is None:
@@ -239,7 +249,7 @@ def _gaining(
         return rarer_or_smaller(scored, present, aim, target)
     if target is not None:
         return _to_target(scored[0], present, target)
-    return _worth_it(scored, dear, present, predictor, aim)
+    return _worth_it(scored, present, predictor, wanted)
 
 
 def _lacks_room(present: Row, predictor: Predictor) -> bool:
@@ -247,14 +257,14 @@ def _lacks_room(present: Row, predictor: Predictor) -> bool:
     return not predictor.endless and (present["thrash"] != "no" or predictor.lacks_room)
 
 
-def _none_fits(predictor: Predictor, dear: Sequence[tuple[Row, str]] = ()) -> str:
+def _none_fits(predictor: Predictor, dear: Callable[[], list[tuple[Row, str]]] = list) -> str:
     """Returns that every other setting is rejected, and what makes room under a low limit."""
     if predictor.endless:
         return "the live heap still grows at the end of the log, so later peaks may be higher"
     if predictor.may_lack_memory and predictor.room_mib is None:
         return "memory may have run out, and a larger heap needs more"
-    if dear:
-        return f"another setting would {dear[0][1]}"
+    if costly := dear():
+        return f"another setting would {costly[0][1]}"
     order = raising_to_least(predictor)
     return f"no other setting fits{f': {order}, or reduce the live heap' if order else ''}"
 
@@ -287,30 +297,25 @@ def _to_target(best: Row, present: Row, target: float) -> tuple[Row | None, str]
 
 
 def _worth_it(
-    scored: list[Row],
-    dear: list[tuple[Row, str]],
-    present: Row,
-    predictor: Predictor,
-    aim: Aim,
+    scored: list[Row], present: Row, predictor: Predictor, wanted: _Wanted
 ) -> tuple[Row | None, str]:
     """Returns the setting whose gain is certain and worth a change, or why there is none.
 
     Of the settings that are nearly as good as the best, it takes the one with the least memory.
     """
-    usual = [row for row in scored if row["rule"] != "ballast"]
+    aim, usual = wanted.aim, [row for row in scored if row["rule"] != "ballast"]
     if not usual:
-        return None, _none_fits(predictor, dear)
+        return None, _none_fits(predictor, wanted.dear)
     is_by_time = present["run_time_ratio"] is not None
-    cpu = present["gc_cpu_share"]
     low = present["gogc"] is not None and present["gogc"] < DEFAULT.low_gogc
     least_cpu = DEFAULT.low_gogc_cpu if low else DEFAULT.gc_cpu_warn
-    if aim == "balanced" and not is_by_time and cpu < least_cpu:
+    if aim == "balanced" and not is_by_time and present["gc_cpu_share"] < least_cpu:
         return None, low_enough(present, least_cpu)
     tests = [failed(row, present, aim) for row in usual]
     passing = [row for row, test in zip(usual, tests, strict=True) if test is None]
     if not passing:
         closest = max(filter(None, tests), key=lambda test: test.number)
-        return None, beyond_bounds(closest, dear, present, aim) or closest.reason
+        return None, beyond_bounds(closest, wanted.dear(), present, aim) or closest.reason
     if aim == "balanced":
         # A balanced choice has weighed CPU against memory already.
         return passing[0], ""

@@ -468,7 +468,7 @@ def _raise_limit(advice: Advice) -> str:
         return ""
     order = raising(predictor, limit)
     room = "" if predictor.settings.value("container_limit_mib") else ", if there is room"
-    why = times_the_least(needed[0])
+    why = times_the_least(needed)
     return f"{order[0].upper()}{order[1:]}{room} ({why}), or keep less in memory."
 
 

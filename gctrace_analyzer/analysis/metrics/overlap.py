@@ -43,11 +43,12 @@ class Overlap:
     @property
     def is_one_process(self) -> bool:
         """Whether both sources can belong to the same process."""
-        ratio, traced = self.ratio("allocated_mib"), self.traced["allocated_mib"]
-        if ratio is None or traced is None or 1 / OTHER_PROGRAM < ratio < OTHER_PROGRAM:
+        traced, scraped = (own["allocated_mib"] for own in (self.traced, self.scraped))
+        if traced is None or not scraped:
             return True
         # Lines have whole MiB, so that each cycle may seem to allocate one more.
-        return abs(traced - traced / ratio) <= (self.traced["cycles"] or 0)
+        is_rounded = abs(traced - scraped) <= (self.traced["cycles"] or 0)
+        return is_rounded or 1 / OTHER_PROGRAM < traced / scraped < OTHER_PROGRAM
 
     def ratio(self, figure: str) -> float | None:
         """Returns the value of gctrace relative to that of the metrics; None if one is unknown."""

@@ -132,6 +132,7 @@ def dumps(
             (problem, span) for problem, span in problems if problem.id not in _IN_POST_MORTEM
         ],
         "minor": findings.minor(report),
+        "minor_title": findings.minor_title(report),
         "lists": [
             (title, table)
             for title, table in (ranges.episodes(report, axis), ranges.phases(report, axis))

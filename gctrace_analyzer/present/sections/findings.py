@@ -76,6 +76,11 @@ def _is_grown(report: Report) -> bool:
     return any(sentence.startswith("The live heap grew") for sentence in read)
 
 
+def minor_title(report: Report) -> str:
+    """Returns what the minor findings are called; beside a kill, one may have led to it."""
+    return "Also seen" if report.analysis.post_mortems else "Minor, not urgent"
+
+
 def minor_text(report: Report) -> str | None:
     """Returns the minor findings as one line; None if there is none."""
     findings = _minor(report)

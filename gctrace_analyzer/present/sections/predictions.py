@@ -50,8 +50,10 @@ def recommend(report: Report, rows: pl.DataFrame, evidence: Sequence[Report] = (
     is_first = headline.is_of_death(report) or not rows["why"][0]
     first: list[Block] = [Gap(), headline.verdict(report), Gap()] if is_first else []
     if not report.advice.is_available:
-        refusal = [*_refusal(report, rows)][: 1 if first else None]
-        return [title(report), *(first or [Gap()]), *refusal, _labelled(_notes(report))]
+        said, _, remedy = advice.refusal(report).partition(_IF_IT_WAS)
+        steps = [] if first else _steps(report, rows, said, remedy)
+        refusal = [*(first or [Gap()]), Paragraphs([said]), *steps]
+        return [title(report), *refusal, _labelled(_notes(report))]
     table = advice.advice(rows, baseline)
     blocks: list[Block] = [title(report), *first, table]
     blocks += [
@@ -69,14 +71,19 @@ def _labelled(sentences: Iterable[tuple[str, str]]) -> Sentences:
     return Sentences([Sentence(label, text, "bold") for label, text in sentences])
 
 
-def _refusal(report: Report, rows: pl.DataFrame) -> Iterator[Block]:
-    """Yields why nothing but perhaps a memory limit can be recommended, and what to do."""
+_IF_IT_WAS = " If it was that, "
+"""Beginning of what to do where only a fact is missing (`refusal.state_gogc`)."""
+
+
+def _steps(report: Report, rows: pl.DataFrame, said: str, remedy: str) -> Iterator[Block]:
+    """Yields what to do where nothing but perhaps a memory limit can be recommended."""
     first = rows.row(0, named=True)
-    said, _, remedy = advice.refusal(report).partition(" If it was that, ")
-    yield Paragraphs([said])
-    action = headline.verdict(report).action if first["now"] else order(first, report.advice)
     if remedy:
-        action = f"If it was that, {remedy}"
+        action = f"{_IF_IT_WAS.lstrip()}{remedy}"
+    elif first["now"]:
+        action = headline.verdict(report).action
+    else:
+        action = order(first, report.advice)
     if action and action[1:] not in said:
         yield Paragraphs([f"▸ {step}" for step in action.split("\n")], hanging=2)
 

@@ -145,9 +145,8 @@ def _what_happened(report: Report, said: str) -> Iterator[Block]:
     if minor:
         if not others:
             yield Gap()
-        # Beside a kill, what may have led to it is not called minor.
-        begin = "Also seen" if deaths or told else "Minor, not urgent"
-        yield Paragraphs([f"{begin}: {minor}."], "dim", indent=2, hanging=2)
+        text = f"{findings.minor_title(report)}: {minor}."
+        yield Paragraphs([text], "dim", indent=2, hanging=2)
 
 
 _OF_EACH_DEATH = ("Where", "Program", "At the end", "Run")
