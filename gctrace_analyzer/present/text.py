@@ -128,7 +128,7 @@ def _figures(block: Figures) -> Iterator[Line]:
     columns = min(width(), max(WIDTH, _LEFT + longest))
     for figure in block.figures:
         if block.wide:
-            first, *others = wrap(figure.note, width() - _LABEL)
+            first, *others = wrap(figure.note, width() - _LABEL) or [""]
             yield (
                 (f"  {figure.label:<12}", ""),
                 (f"{figure.value:>12}", "bold"),

@@ -1015,7 +1015,7 @@ def test_a_pause_far_above_the_median_is_not_of_the_heap() -> None:
         document(read_text("\n".join([*page, "go_memstats_heap_alloc_bytes 1.4e9"])).report())
     )
     words = " ".join(shown.split())
-    assert "The size of the heap does not explain 437 ms: check" in words
+    assert "The size of the heap does not explain a pause of 437 ms: check" in words
 
 
 def test_pauses_that_rise_with_the_heap_are_of_the_heap() -> None:

@@ -307,4 +307,4 @@ def test_the_cpu_of_a_program_bounds_that_of_its_gc() -> None:
         "process_cpu_seconds_total 1821.4\n"
     )
     shown = " ".join(str(read_text(page).summary()).split())
-    assert "of the time in pauses; GC and the program used 0.73 % of one CPU" in shown
+    assert "CPU used 0.73 % of one CPU, by GC and the program" in shown

@@ -31,6 +31,7 @@ from gctrace_analyzer.present.sections import (
 from gctrace_analyzer.present.sections.advice import manifests
 from gctrace_analyzer.present.sections.evidence import figures_of_deaths
 from gctrace_analyzer.present.sections.memory_parts import memory_parts
+from gctrace_analyzer.present.sections.since_start import figures as figures_since_start
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -314,7 +315,7 @@ def _worst_windows(report: Report) -> Callable[[], object]:
 def _state(report: Report) -> list[KeyFigure]:
     """Returns the headline figures with their trends."""
     if not report.analysis.has_figures:
-        return figures_of_deaths(report)
+        return figures_since_start(report) or figures_of_deaths(report)
     return headline.with_trends(report, headline.state(report))
 
 

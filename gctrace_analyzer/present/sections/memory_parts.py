@@ -36,7 +36,6 @@ if TYPE_CHECKING:
 
     import polars as pl
 
-    from gctrace_analyzer.analysis.postmortem.memory_of_dumps import Memory
     from gctrace_analyzer.analysis.settings.known import Settings
     from gctrace_analyzer.present.report import Report
     from gctrace_analyzer.schema import Row
@@ -417,14 +416,18 @@ def _may_be_madv_free(scavenge: Row, report: Report) -> bool:
     return may_use_madv_free(go_version(known or low), go_version(known or high))
 
 
-def above_limit(memory: Memory, limit_mib: float | str | None) -> Iterator[str]:
-    """Yields how far a program is above its GOMEMLIMIT, which counts Sys - HeapReleased."""
-    if not isinstance(limit_mib, int | float) or None in (memory.sys_mib, memory.released_mib):
+def above_limit(report: Report) -> Iterator[str]:
+    """Yields how far each program is above its GOMEMLIMIT, which counts Sys - HeapReleased."""
+    limit_mib = report.analysis.settings.value("memory_limit_mib")
+    if not isinstance(limit_mib, int | float):
         return
-    of_go = (memory.sys_mib or 0.0) - (memory.released_mib or 0.0)
-    if of_go > limit_mib:
-        above = f"{mib(of_go - limit_mib)} above GOMEMLIMIT ({mib(limit_mib)})"
-        yield f"The {mib(of_go)} that Go holds are {above}."
+    for memory in report.analysis.memory:
+        if memory.sys_mib is None or memory.released_mib is None:
+            continue
+        of_go = memory.sys_mib - memory.released_mib
+        if of_go > limit_mib:
+            above = f"{mib(of_go - limit_mib)} above GOMEMLIMIT ({mib(limit_mib)})"
+            yield f"The {mib(of_go)} that Go holds are {above}."
 
 
 def goals(dumps: pl.DataFrame) -> Iterator[str]:

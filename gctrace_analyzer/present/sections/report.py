@@ -38,6 +38,7 @@ from gctrace_analyzer.present.sections import (
 )
 from gctrace_analyzer.present.sections.advice import manifests
 from gctrace_analyzer.present.sections.memory_parts import memory_parts, shows_scavenger
+from gctrace_analyzer.present.sections.since_start import figures as figures_since_start
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -72,6 +73,8 @@ def _blocks(report: Report) -> Iterator[Block]:
         yield Gap()
         figures = headline.with_trends(report, headline.state(report))
         yield Figures(figures, overview.of_all(report))
+    elif since_start := figures_since_start(report):
+        yield from (Gap(), Figures(since_start, wide=True))
     if not is_death:
         yield from _deaths(report, said)
     yield from _what_happened(report, said)

@@ -9,13 +9,23 @@ import polars as pl
 
 from gctrace_analyzer.analysis.metrics import since_start
 from gctrace_analyzer.ingest.memstats import fields
-from gctrace_analyzer.present.format import count, duration, mib_per_s, place, share
+from gctrace_analyzer.present.document import KeyFigure
+from gctrace_analyzer.present.format import (
+    count,
+    duration,
+    mib,
+    mib_per_s,
+    place,
+    rounded,
+    share,
+)
 from gctrace_analyzer.present.sections.overview import named
-from gctrace_analyzer.units import digits
+from gctrace_analyzer.units import MIB, digits
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping
 
+    from gctrace_analyzer.analysis.postmortem.memory_of_dumps import Memory
     from gctrace_analyzer.present.report import Report
 
 
@@ -52,7 +62,8 @@ def _since_start(report: Report) -> Iterator[str]:
     rows = report.analysis.dumps.since_start
     if len(rows) == 1:
         row = rows.row(0, named=True)
-        cpu, pauses = _cpu_since_start(row), _pauses_since_start(row)
+        in_brief = bool(figures(report))
+        cpu, pauses = _cpu_since_start(row), _pauses_since_start(row, in_brief=in_brief)
         cpu = cpu and row["gc_cycles"] != 0 and f"{cpu}{_judged(report)}"
         text = "; ".join(filter(None, (cpu, pauses))) or "no GC pause was measured"
         # A ring of pauses alone does not cover the time since the start.
@@ -62,7 +73,8 @@ def _since_start(report: Report) -> Iterator[str]:
         if at != last and not report.is_scraped:
             since = f"From its start to the dump of {place(row['source'], at)}"
         yield f"{text[:1].upper()}{text[1:]}." if only_ring else f"{since}, {text}."
-        yield from _rates(row, is_little=is_little(report))
+        if not in_brief:
+            yield from _rates(row, is_little=is_little(report))
         yield from _forced(row)
         yield from _long_pause(row, report)
     elif (s := report.analysis.figures).cycles:
@@ -74,6 +86,64 @@ def _since_start(report: Report) -> Iterator[str]:
         if most["stw_total_ms"]:
             of = named(report, most["process"])
             yield f"Process {of} was stopped longest: {_pauses_since_start(most)}."
+
+
+_FEWEST = 4
+"""Rows. Fewer figures are read faster in a sentence."""
+
+
+def figures(report: Report) -> list[KeyFigure]:
+    """Returns what a single dump shows since the start, and its sizes; empty if that is little."""
+    rows, dumps = report.analysis.dumps.since_start, report.analysis.tables["memstats"]
+    if report.verdict is not None or len(dumps) != 1 or not since_start.shows_costs(rows):
+        return []
+    shown = [*_figures_of_costs(rows.row(0, named=True), is_little=is_little(report))]
+    for memory in report.analysis.memory:
+        shown += _figures_of_sizes(memory, dumps.row(0, named=True))
+    return shown if len(shown) >= _FEWEST else []
+
+
+def _figures_of_costs(row: Mapping[str, Any], *, is_little: bool) -> Iterator[KeyFigure]:
+    longest, stopped_ms, length_s = (
+        row[name] for name in ("stw_max_ms", "stw_total_ms", "length_s")
+    )
+    of_time = share(stopped_ms / 1000 / length_s) if length_s and stopped_ms else ""
+    if longest is not None and row["gc_cycles"] != 0:
+        of = "a cycle" if row["pauses_are_all"] else f"the {_listed(row)}"
+        in_all = [f"in all {of_time} of the time"] if of_time else []
+        note = "; ".join((f"longest of {of}", *_other_pauses(row), *in_all))
+        yield KeyFigure("Pauses", _pause(longest), note)
+    elif of_time:
+        yield KeyFigure("Pauses", of_time, "of the time since the start")
+    if row["gc_per_s"]:
+        over = f"{count(row['gc_cycles'], 'cycle')} in {duration(length_s)}, since the start"
+        yield KeyFigure("Frequency", f"{digits(row['gc_per_s'], 2)}/s", over)
+    if row["alloc_mib_per_s"]:
+        yield KeyFigure(
+            "Allocation", mib_per_s(row["alloc_mib_per_s"]), "on average since the start"
+        )
+    if row["cpu_s"] and length_s:
+        of_one = "of one CPU, by GC and the program" + ", so GC costs little" * is_little
+        yield KeyFigure("CPU used", share(row["cpu_s"] / length_s), of_one)
+
+
+def _figures_of_sizes(memory: Memory, dump: Mapping[str, Any]) -> Iterator[KeyFigure]:
+    step = memory.resolution_mib
+    if memory.needed_mib is not None and memory.needed_is is not None:
+        sizes = {"heap goal": dump["next_gc_bytes"], "live heap": dump["heap_live_bytes"]}
+        parts = [
+            f"{name} {mib(size / MIB)}" for name, size in sizes.items() if size is not None
+        ]
+        needed_is = memory.needed_is.removeprefix("the ")
+        label = f"{needed_is[0].upper()}{needed_is[1:]}"
+        yield KeyFigure(label, rounded(memory.needed_mib, step), "; ".join(parts))
+    if memory.sys_mib is not None:
+        back = memory.released_mib
+        returned = [f"{mib(back) if back else 'none'} of it returned"] * (back is not None)
+        note = "; ".join(("obtained by the runtime", *returned))
+        yield KeyFigure("From the OS", rounded(memory.sys_mib, step), note)
+    if memory.rss_mib is not None:
+        yield KeyFigure("Resident", rounded(memory.rss_mib, step), "physical memory now")
 
 
 def is_costly(report: Report) -> bool:
@@ -137,8 +207,11 @@ def _cpu_since_start(row: Mapping[str, Any]) -> str:
     return f"GC has taken {digits(gc_s, 3)}{of} CPU seconds{used}, with idle marking"
 
 
-def _pauses_since_start(row: Mapping[str, Any]) -> str:
-    """Returns the number of cycles and the total of their pauses; empty if unknown."""
+def _pauses_since_start(row: Mapping[str, Any], *, in_brief: bool = False) -> str:
+    """Returns the number of cycles and the total of their pauses; empty if unknown.
+
+    `in_brief` omits single pauses if there is a total, because `figures` shows them.
+    """
     cycles, longest = row["gc_cycles"], row["stw_max_ms"]
     what = "GC" if cycles is None else count(cycles, "GC cycle")
     have = "have" if cycles is not None and cycles != 1 else "has"
@@ -154,25 +227,29 @@ def _pauses_since_start(row: Mapping[str, Any]) -> str:
     if longest is None:
         last = row["last_pause_ms"]
         return text + (f"; the last cycle stopped it for {_pause(last)}" if last else "")
-    if cycles == 1:
+    if cycles == 1 or (total and in_brief):
         return text or f"a GC cycle has stopped the program for {_pause(longest)}"
-    listed = row["pauses_listed"] or fields.RING
-    some = (
-        f"{listed} cycles in the input"
-        if listed < fields.RING
-        else f"last {fields.RING} cycles"
-    )
-    of = "a cycle" if row["pauses_are_all"] else f"each of the {some}"
+    of = "a cycle" if row["pauses_are_all"] else f"each of the {_listed(row)}"
     it = "it" if total else "the program"
-    middle, shortest = row["stw_p50_ms"], row["stw_min_ms"]
-    others = [
-        # With two pauses, the median among the quantiles is the longer one.
-        *([] if middle is None or cycles == 2 else [f"median {_pause(middle)}"]),
-        *([] if shortest is None else [f"shortest {_pause(shortest)}"]),
-    ]
-    rest = f" ({', '.join(others)})" if others else ""
+    rest = f" ({others})" if (others := ", ".join(_other_pauses(row))) else ""
     # PauseNs has the sum of a cycle's pauses; since Go 1.5 there are two.
     return f"{text}{'; ' if text else ''}{of} stopped {it} for at most {_pause(longest)}{rest}"
+
+
+def _listed(row: Mapping[str, Any]) -> str:
+    """Returns which cycles the longest pause is of."""
+    listed = row["pauses_listed"] or fields.RING
+    in_all = f"{listed} cycles in the input"
+    return in_all if listed < fields.RING else f"last {fields.RING} cycles"
+
+
+def _other_pauses(row: Mapping[str, Any]) -> Iterator[str]:
+    middle, shortest = row["stw_p50_ms"], row["stw_min_ms"]
+    # With two pauses, the median among the quantiles is the longer one.
+    if middle is not None and row["gc_cycles"] != 2:
+        yield f"median {_pause(middle)}"
+    if shortest is not None:
+        yield f"shortest {_pause(shortest)}"
 
 
 def _pause(length_ms: float) -> str:
@@ -240,6 +317,7 @@ def _long_pause(row: Mapping[str, Any], report: Report) -> Iterator[str]:
         return
     if median or (heap is not None and heap <= t.small_heap_mib):
         yield (
-            f"The size of the heap does not explain {_pause(longest)}: check for a lack of CPU (a "
-            "CPU quota with throttling in `cpu.stat`, or other work on the host)."
+            f"The size of the heap does not explain a pause of {_pause(longest)}: check "
+            "for a lack of CPU (a CPU quota with throttling in `cpu.stat`, or other work on the "
+            "host)."
         )

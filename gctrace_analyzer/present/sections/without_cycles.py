@@ -44,6 +44,7 @@ from gctrace_analyzer.present.sections.memory_parts import (
 )
 from gctrace_analyzer.present.sections.since_start import (
     costs,
+    figures,
     force_less,
     is_costly,
     is_little,
@@ -128,7 +129,7 @@ def no_verdict(report: Report) -> tuple[str, str]:
         advice = _next_of_used(states, used) if is_slowed else _LAST_WORDS
         return " ".join([*restarts, *used]), advice
     if report.analysis.memory:
-        said = ([*costs(report)], [*_sizes(report)])
+        said = [*costs(report)], [*(above_limit if figures(report) else _sizes)(report)]
         if not shows_costs(report.analysis.dumps.since_start):
             said = said[::-1]
         return " ".join(chain(*said, used)), _next_of_memory(report)
@@ -203,15 +204,15 @@ def _next_of_memory(report: Report) -> str:
         return _OFF if report.analysis.settings.value("gogc") == "off" else _RECORD_LATER
     of_costs = "" if is_little(report) else _costs(report)
     if part := largest_part(report):
-        return f"{part} {of_costs}".rstrip()
+        return f"{part}\n{of_costs}".rstrip()
     if len(report.analysis.memory) == 1 and _grew_beyond_go(report.analysis.tables["memstats"]):
-        return f"{_OUTSIDE} {of_costs}".rstrip()
+        return f"{_OUTSIDE}\n{of_costs}".rstrip()
     sizes = [(own.needed_mib or 0.0, own.rss_mib or 0.0) for own in report.analysis.memory]
     is_small = all(needed < max(LEAST_MIB, resident / 2) for needed, resident in sizes)
     is_profile = any(source.kind == "pprof" for source in report.analysis.log.sources)
     if is_small or is_profile:
         return of_costs and _RECORD
-    return f"{_HOLDS} {of_costs}".rstrip()
+    return f"{_HOLDS}\n{of_costs}".rstrip()
 
 
 def _of_ends(tables: Mapping[str, pl.DataFrame]) -> tuple[str, str] | None:
@@ -410,8 +411,7 @@ def _sizes(report: Report) -> Iterator[str]:
         yield f"{text[0].upper()}{text[1:]}."
     if numbers := growth_of_goroutines(report.analysis.tables["memstats"]):
         yield f"{GREW} from {numbers[0]:,} to {numbers[1]:,}."
-    for memory in known:
-        yield from above_limit(memory, report.analysis.settings.value("memory_limit_mib"))
+    yield from above_limit(report)
     yield from goals(report.analysis.tables["memstats"])
 
 
