@@ -229,6 +229,13 @@ class MissingInputError(UnreadableInputError, FileNotFoundError):
         self.errno = errno.ENOENT
 
 
+NO_GCTRACE = (
+    "Is it a Go program that ran long enough for a GC cycle, and does GODEBUG reach it (sudo, "
+    "env -i and containers clear it)?"
+)
+"""What to ask about a program that printed no gctrace."""
+
+
 class NoDataError(GctraceError, ValueError):
     """An input without data: it is empty, no line was recognised, or it has no GC cycle.
 
@@ -266,6 +273,11 @@ class NoDataError(GctraceError, ValueError):
             "otherwise starts at a heap of 4 MiB (with GOGC=100), or after two minutes."
         )
         return cls(path, "empty (0 bytes)", hint, lines=0)
+
+    @classmethod
+    def no_cycle(cls, program: str, ran: str) -> NoDataError:
+        """Returns the error for a program that printed no gctrace; `ran` says for how long."""
+        return cls(program, f"no GC cycle{ran}", NO_GCTRACE)
 
     @classmethod
     def no_go_metrics(cls, path: str) -> NoDataError:

@@ -42,6 +42,7 @@ examples:
   gctrace-analyze explain GC016
   gctrace-analyze explain limit-thrash
   gctrace-analyze explain mark assist
+  gctrace-analyze explain words                  all words that are explained
 
 exit codes: 0 explained, 2 wrong usage, 3 no such line"""
 
@@ -103,7 +104,7 @@ def _document(query: str) -> Document:
         where = f"one in a file ({query}:1)" if is_file else "FILE:LINE"
         expected = (
             f"a line in quotes, {where}, a finding ({ids}), or a word or figure of reports "
-            "(docs/words.md, help tables)"
+            "(`explain words` lists them)"
         )
         raise BadSettingError(
             argument="finding", value=query, expected=expected, suggestion=near

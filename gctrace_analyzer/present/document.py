@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import TypeAlias
 
 from gctrace_analyzer.frozen import frozen
@@ -159,6 +160,16 @@ class Table:
     spans: Sequence[TimeRange | None] = ()
     spare: tuple[int, ...] = ()
     """Columns that a terminal drops, in this order, if a row has no room."""
+
+    def without(self, empty: str) -> Table:
+        """Returns the head and rows without columns in which each cell is `empty`."""
+        kept = [at for at in range(len(self.head)) if {row[at] for row in self.rows} != {empty}]
+        return replace(
+            self,
+            head=tuple(self.head[at] for at in kept),
+            align="".join(self.align[at] for at in kept),
+            rows=[tuple(row[at] for at in kept) for row in self.rows],
+        )
 
 
 @frozen

@@ -185,7 +185,7 @@ def measure(
         kept = _kept(logs, trials, plan, known)
     try:
         return _Experiment(kept, runs, progress or (lambda _: None)).comparison()
-    except (ProgramError, NoChangeError):
+    except (ProgramError, NoDataError):
         files = [path for path in kept.folder.iterdir() if path.name != MANIFEST]
         if logs is None and not any(path.stat().st_size for path in files):
             shutil.rmtree(kept.folder)
@@ -291,10 +291,15 @@ class _Experiment:
 
         Raises:
             NoChangeError: no other setting is recommended.
+            NoDataError: no GC cycle ran.
         """
         kept = self._kept
         warm_up = kept.runs[0]
-        baseline = kept.read(warm_up).advice.baseline
+        first_run = kept.read(warm_up)
+        if first_run.cycles.is_empty():
+            ran = "" if warm_up.wall_s is None else f" in {duration(warm_up.wall_s)}"
+            raise NoDataError.no_cycle(kept.trials[0].words[0], ran)
+        baseline = first_run.advice.baseline
         cause = baseline.other_cause
         is_disturbed = warm_up.disturbed and cause is not None and cause.is_long_pauses
         if is_disturbed:

@@ -22,7 +22,12 @@ from gctrace_analyzer.cli.options import (
 from gctrace_analyzer.cli.report import FORMATS as REPORT_FORMATS
 from gctrace_analyzer.cli.report import Page, of_run
 from gctrace_analyzer.cli.screen import Colors, say
-from gctrace_analyzer.errors import BadSettingError, GctraceError, UnwritableOutputError
+from gctrace_analyzer.errors import (
+    NO_GCTRACE,
+    BadSettingError,
+    GctraceError,
+    UnwritableOutputError,
+)
 from gctrace_analyzer.files import near_name
 from gctrace_analyzer.units import duration_s
 
@@ -343,11 +348,7 @@ def _print_nothing_found(
         f"{count:,} {'line' if count == 1 else 'lines'}, no gctrace" if count else "no gctrace"
     )
     if command:
-        say(
-            f"gctrace-analyze: {command[0]}: {lines}.\n"
-            "  Is it a Go program that ran long enough for a GC cycle, and does GODEBUG reach "
-            "it (sudo, env -i and containers clear it)?"
-        )
+        say(f"gctrace-analyze: {command[0]}: {lines}.\n  {NO_GCTRACE}")
     elif args.input != "-" and not Path(args.input).exists():
         say(
             f"gctrace-analyze: {args.input}: this file did not appear.{near_name(Path(args.input))}"

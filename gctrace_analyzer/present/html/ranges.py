@@ -117,8 +117,10 @@ def _times_of(report: Report, ranges: pl.DataFrame) -> Callable[[Row], tuple[str
         process, start, end = row["process"], row["start_s"], row["end_s"]
         if start is None or end is None:
             return NONE, NONE, NONE
-        # Its pauses are far shorter than the range in which they are.
-        length = NONE if row["kind"] == "pause-outlier" else duration(end - start)
+        length = duration(end - start)
+        if row["kind"] == "pause-outlier":
+            # Its pauses are far shorter than the range in which they are.
+            length = f"≤ {duration(row['stw_max_ms'] / 1000)}"
         return at(process, start), at(process, end), length
 
     return times

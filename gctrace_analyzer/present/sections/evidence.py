@@ -16,6 +16,7 @@ from gctrace_analyzer.analysis.postmortem.explanation import LAST_S
 from gctrace_analyzer.analysis.settings.printed import NAMES, written
 from gctrace_analyzer.present.document import KeyFigure, Table
 from gctrace_analyzer.present.format import (
+    NONE,
     count,
     duration,
     mib,
@@ -379,16 +380,9 @@ def memory(report: Report) -> Table | None:
         return None
     of, each = ("metrics", "scrapes") if report.is_scraped else ("MemStats", "dumps")
     most = ", maxima" if any(memory.dumps > 1 for memory in known) else ""
-    head = (
-        f"Memory ({of}){most}",
-        each,
-        "heap kept",
-        "in use",
-        "allocated",
-        "all from OS",
-        "GCs",
-    )
-    return Table(head, "lrrrrrr", [_memory(memory) for memory in known])
+    names = ("heap kept", "in use", "allocated", "all from OS", "GCs")
+    head = (f"Memory ({of}){most}", each, *names)
+    return Table(head, "lrrrrrr", [_memory(memory) for memory in known]).without(NONE)
 
 
 def _memory(memory: Memory) -> tuple[str, ...]:
@@ -441,7 +435,8 @@ def units(report: Report) -> Table | None:
                 "–" if unit.num_gc is None else f"{unit.num_gc:,}",
             )
         )
-    return Table(("CPU used (systemd)", "CPU", "memory peak", "GC share", "GCs"), "lrrrr", rows)
+    head = ("CPU used (systemd)", "CPU", "memory peak", "GC share", "GCs")
+    return Table(head, "lrrrr", rows).without(NONE)
 
 
 def settings(report: Report) -> str | None:

@@ -73,8 +73,11 @@ def _since_start(report: Report) -> Iterator[str]:
         if at != last and not report.is_scraped:
             since = f"From its start to the dump of {place(row['source'], at)}"
         yield f"{text[:1].upper()}{text[1:]}." if only_ring else f"{since}, {text}."
+        used = _used(row, is_little=is_little(report))
         if not in_brief:
-            yield from _rates(row, is_little=is_little(report))
+            yield from _rates(row, used)
+        elif is_little(report) and used:
+            yield f"{used}."
         yield from _forced(row)
         yield from _long_pause(row, report)
     elif (s := report.analysis.figures).cycles:
@@ -97,13 +100,13 @@ def figures(report: Report) -> list[KeyFigure]:
     rows, dumps = report.analysis.dumps.since_start, report.analysis.tables["memstats"]
     if report.verdict is not None or len(dumps) != 1 or not since_start.shows_costs(rows):
         return []
-    shown = [*_figures_of_costs(rows.row(0, named=True), is_little=is_little(report))]
+    shown = [*_figures_of_costs(rows.row(0, named=True))]
     for memory in report.analysis.memory:
         shown += _figures_of_sizes(memory, dumps.row(0, named=True))
     return shown if len(shown) >= _FEWEST else []
 
 
-def _figures_of_costs(row: Mapping[str, Any], *, is_little: bool) -> Iterator[KeyFigure]:
+def _figures_of_costs(row: Mapping[str, Any]) -> Iterator[KeyFigure]:
     longest, stopped_ms, length_s = (
         row[name] for name in ("stw_max_ms", "stw_total_ms", "length_s")
     )
@@ -123,8 +126,8 @@ def _figures_of_costs(row: Mapping[str, Any], *, is_little: bool) -> Iterator[Ke
             "Allocation", mib_per_s(row["alloc_mib_per_s"]), "on average since the start"
         )
     if row["cpu_s"] and length_s:
-        of_one = "of one CPU, by GC and the program" + ", so GC costs little" * is_little
-        yield KeyFigure("CPU used", share(row["cpu_s"] / length_s), of_one)
+        used = share(row["cpu_s"] / length_s)
+        yield KeyFigure("CPU used", used, "of one CPU, by GC and the program")
 
 
 def _figures_of_sizes(memory: Memory, dump: Mapping[str, Any]) -> Iterator[KeyFigure]:
@@ -265,20 +268,23 @@ def _least(estimated: Collection[str]) -> str:
     return "at least " if "stw_total_ms" in estimated else ""
 
 
-def _rates(row: Mapping[str, Any], *, is_little: bool) -> Iterator[str]:
+def _used(row: Mapping[str, Any], *, is_little: bool) -> str:
+    """Returns the CPU that the whole program used, which bounds that of GC; empty if unknown."""
+    if not (row["length_s"] and row["cpu_s"]):
+        return ""
+    used = f"GC and the program used {share(row['cpu_s'] / row['length_s'])} of one CPU"
+    return f"{used}{', so GC costs little' * is_little}"
+
+
+def _rates(row: Mapping[str, Any], used: str) -> Iterator[str]:
     """Yields what GC did on average, if the time since the start is known."""
-    length_s, stopped_ms, cpu_s = row["length_s"], row["stw_total_ms"], row["cpu_s"]
+    length_s, stopped_ms = row["length_s"], row["stw_total_ms"]
     if length_s and stopped_ms and row["alloc_mib_per_s"] and row["gc_per_s"]:
-        used = (
-            f"; GC and the program used {share(cpu_s / length_s)} of one CPU"
-            f"{', so GC costs little' * is_little}"
-            if cpu_s
-            else ""
-        )
         yield (
             f"On average over this time ({duration(length_s)}): "
             f"{digits(row['gc_per_s'], 2)} cycles/s, {mib_per_s(row['alloc_mib_per_s'])}, "
-            f"{share(stopped_ms / 1000 / length_s)} of the time in pauses{used}."
+            f"{share(stopped_ms / 1000 / length_s)} of the time in pauses"
+            f"{f'; {used}' * bool(used)}."
         )
 
 

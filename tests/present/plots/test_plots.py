@@ -15,7 +15,6 @@ from hypothesis import strategies as st
 import gctrace_analyzer as gca
 from gctrace_analyzer.cli import main
 from gctrace_analyzer.cli.report import PLOTS as OFFERED
-from gctrace_analyzer.present.format import NONE
 from gctrace_analyzer.present.html import ranges
 from gctrace_analyzer.present.html.chart import charts_of
 from gctrace_analyzer.present.plots import matplotlib_backend, plotly_backend
@@ -368,9 +367,9 @@ def test_bands_show_when_a_state_that_comes_and_goes_lasted(tmp_path: Path) -> N
     report = gca.read(path).report()
     (episode,) = report.analysis.episodes.filter(kind="pause-outlier").iter_rows(named=True)
     assert episode["end_s"] - episode["start_s"] > 100
-    # The length of that range would read like one of a pause.
+    # The length of that range would read like one of a pause, which is shown instead.
     _, table = ranges.episodes(report, axis_of(report, bins=100))
-    assert table.rows[0][table.head.index("length")] == NONE
+    assert table.rows[0][table.head.index("length")] == "≤ 40 ms"
     bands = [
         each for each in described(report, "timeline").events if each.name == "Pause outlier"
     ]
