@@ -30,7 +30,7 @@ def with_processes(
     """Returns the rows with `process`, and the rows for the table of processes.
 
     The third result counts the values, by column, that became null because they contradict others;
-    the fourth is a note if the dumps are not of the process of the log.
+    the fourth has a note for each source whose dumps are not of the process of the log.
 
     Args:
         memstats: the rows of every source, with `target` and `same_target` where labels are
@@ -53,9 +53,14 @@ def with_processes(
         on="life", how="left", maintain_order="left",
     )  # fmt: skip
     shown = _processes(rows)
-    of_others = _contradictions(memstats, cycles) if len(known) == 1 else []
+    of_others = _contradictions(memstats, cycles) if len(known) == 1 else {}
     if len(known):
-        numbers = {} if of_others else _numbered(rows, _matches(shown, known), known)
+        own = rows.filter(~pl.col("source").cast(pl.String).is_in([*of_others]))
+        matches = _matches(_of(own, shown), known)
+        if len(known) == 1 and not matches:
+            # Dumps between the cycles are of their program; those of another file may not be.
+            matches = _matches(_of(own.filter(source=known["source"][0]), shown), known)
+        numbers = _numbered(own, matches, known)
         rows = rows.with_columns(
             pl.col("process").replace_strict(
                 numbers,
@@ -65,26 +70,40 @@ def with_processes(
         )
     given = [*memstats.columns, *(["process"] if "process" not in memstats.columns else [])]
     kept = [name for name in given if name not in _HIDDEN]
-    return rows.sort("row").select(kept), shown, contradicting, of_others
+    return rows.sort("row").select(kept), shown, contradicting, [*of_others.values()]
 
 
-def _contradictions(memstats: pl.DataFrame, cycles: pl.DataFrame) -> list[str]:
-    """Returns why dumps are not of the process of a log, which must begin with its first cycle."""
+def _of(rows: pl.DataFrame, shown: pl.DataFrame) -> pl.DataFrame:
+    """Returns the processes of some rows."""
+    return shown.filter(pl.col("process").is_in(rows["process"].implode()))
+
+
+def _contradictions(memstats: pl.DataFrame, cycles: pl.DataFrame) -> dict[str, str]:
+    """Returns why the dumps of a source are not of the process of a log.
+
+    The log must begin with the first cycle.
+    """
     pauses_ms = pl.col("stw_sweep_term_ms") + pl.col("stw_mark_term_ms")
     printed = cycles.select("gc_num", pauses_ms.cum_sum().alias("ms")).with_row_index("row", 1)
+    dumps = memstats.select(
+        pl.col("source").cast(pl.String), "num_gc", counted_ms=pl.col("pause_total_ns") / 1e6
+    )
     both = printed.filter(pl.col("row") == pl.col("gc_num")).join(
-        memstats.select("num_gc", counted_ms=pl.col("pause_total_ns") / 1e6),
-        left_on="gc_num", right_on="num_gc",
-    )  # fmt: skip
+        dumps, left_on="gc_num", right_on="num_gc"
+    )
     ms, counted_ms = pl.col("ms"), pl.col("counted_ms")
     is_near = counted_ms.is_between(ms / _NEAR - _NEAR_MS, ms * _NEAR + _NEAR_MS)
-    other = both.filter(~is_near)
-    return [
-        f"The memory statistics are not of the process of the log: up to cycle {number:,} they "
-        f"count {digits(counted_ms, 2)} ms of pauses, and the log has {digits(ms, 2)} ms. Report "
-        "on each by itself."
-        for number, ms, counted_ms in other[["gc_num", "ms", "counted_ms"]].head(1).iter_rows()
-    ]
+    other = both.filter(~is_near).unique("source", keep="first", maintain_order=True)
+    return {
+        source: (
+            f"The memory statistics in {source} are not of the process of the log: up to cycle "
+            f"{number:,} they count {digits(counted_ms, 2)} ms of pauses, and the log has "
+            f"{digits(ms, 2)} ms. Report on each by itself."
+        )
+        for source, number, ms, counted_ms in other.select(
+            "source", "gc_num", "ms", "counted_ms"
+        ).iter_rows()
+    }
 
 
 _NEAR, _NEAR_MS = 1.5, 1.0

@@ -74,6 +74,13 @@ def test_a_dump_with_other_pauses_is_of_another_process(
     assert bool(notes) is not is_own
     alone = gca.read(log).summary().gc_cpu_share
     assert is_own or run.summary().gc_cpu_share == alone
+    # Beside dumps in the log itself, only these are of its program.
+    with log.open("a") as more:
+        more.write("Alloc = 4000000 TotalAlloc = 9000000 Sys = 9000000 NumGC = 20\n")
+    both = gca.read(log, dump).memstats
+    assert dict(zip(both["source"].cast(str), both["process"], strict=True)) == {
+        str(log): 0, str(dump): None,
+    }  # fmt: skip
 
 
 def test_metrics_of_another_program_are_not_used(tmp_path: Path) -> None:
