@@ -107,17 +107,17 @@ def shown_by_top(messages: Iterable[Message], known: Sequence[Row]) -> list[Row]
         else:
             of_container = dict(zip(names, cells, strict=True))
             size = numbers.whole(quantity(of_container[_MEMORY]))
-            is_container, is_node = "POD" in names, "MEMORY%" in names
-            name = None if is_container else of_container["NAME"]
+            name, is_node = of_container.get("NAME"), "MEMORY%" in names
+            pod = of_container.get("POD") or (None if is_node else name)
             row: Row = {
                 "line_no": message.line_no,
                 "namespace": of_container.get("NAMESPACE"),
-                "pod": of_container["POD"] if is_container else None if is_node else name,
+                "pod": pod,
                 "node": name if is_node else None,
-                "container": of_container["NAME"] if is_container else None,
+                "container": name if "POD" in names else None,
                 "memory_now_bytes": size,
             }
-            if not _is_moved(row, known):
+            if (name or pod) and not _is_moved(row, known):
                 rows.append(row | {"name": row["container"], "status": "running"})
     return rows
 
