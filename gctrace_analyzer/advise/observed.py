@@ -190,6 +190,9 @@ def _span_s(steady: pl.DataFrame) -> float:
 
 def _non_heap_mib(memstats: pl.DataFrame) -> float | None:
     """Returns all memory except heap objects, as GOMEMLIMIT counts it (memoryLimitHeapGoal)."""
+    memstats = memstats.with_columns(
+        heap_alloc_bytes=pl.coalesce("heap_alloc_bytes", "alloc_bytes")
+    )
     known = complete(memstats, "sys_bytes", "heap_idle_bytes", "heap_alloc_bytes")
     if known.is_empty():
         return None

@@ -40,6 +40,18 @@ def test_memory_that_no_gogc_lowers_is_named() -> None:
     ]
 
 
+@pytest.mark.parametrize("allocated", [{}, {"HeapAlloc": GIB // 4}], ids=["alone", "objects"])
+def test_what_is_not_idle_in_the_heap_is_in_use(allocated: dict[str, int]) -> None:
+    table = memory_parts(
+        read_text(dump(Sys=2 * GIB, HeapSys=GIB, HeapIdle=GIB // 2, **allocated)).report()
+    )
+    assert table is not None
+    heap = [("heap objects", "256 MiB"), ("free inside spans", "256 MiB")]
+    rows = heap if allocated else [("heap in use", "512 MiB")]
+    rest = [("not in use", "512 MiB"), ("outside the heap", "1,024 MiB")]
+    assert [row[:2] for row in table.rows] == rows + rest
+
+
 @pytest.mark.parametrize(
     ("others", "rest", "remedy"),
     [

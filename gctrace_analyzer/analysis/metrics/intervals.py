@@ -102,7 +102,11 @@ def _rows(memstats: pl.DataFrame, settings: Settings) -> pl.DataFrame:
     rows = rows.filter(~pl.all_horizontal(same))
     gogc = _given(settings, "gogc")
     limit = _given(settings, "memory_limit_mib")
+    # The runtime has no other figure for either (runtime/mstats.go).
+    idle = pl.col("heap_sys_bytes") - pl.col("heap_inuse_bytes")
     return rows.with_columns(
+        heap_alloc_bytes=pl.coalesce("heap_alloc_bytes", "alloc_bytes"),
+        heap_idle_bytes=pl.coalesce("heap_idle_bytes", idle),
         gogc=pl.coalesce(
             pl.col("gogc_pct").cast(pl.Float64),
             pl.lit(-1.0 if gogc == "off" else gogc, pl.Float64),

@@ -20,6 +20,9 @@ HEAP_MINIMUM_MIB = 4.2
 AT_LIMIT = 0.93
 """Share of the goal that the memory limit allows. Above it, the limit sets the goal."""
 
+MAY_LIMIT = 0.5
+"""Share of the memory limit. A goal above it may be set by the limit if other memory is unknown."""
+
 TRIGGER, TRIGGER_WIDE = 0.8, 0.87
 """Share of the room between live heap and goal that a cycle allocates; the second value applies if
 a cycle allocates more than half of the goal. Fitted on 24 runs of 7 programs."""
@@ -82,9 +85,10 @@ def with_limits(rows: pl.DataFrame) -> pl.DataFrame:
     # The runtime keeps 3 % of headroom below the limit, at least 1 MiB (memoryLimitHeapGoal).
     allowed = limit - other - pl.max_horizontal(0.03 * (limit - other), pl.lit(1.0))
     goal, roots = pl.col("goal_mib"), pl.col("roots_mib")
+    may_be_by_limit = pl.coalesce("by_limit", goal > MAY_LIMIT * limit)
     by_gogc = (
         (pl.col("gogc") > 0)
-        & ~pl.col("by_limit").fill_null(value=False)
+        & ~may_be_by_limit.fill_null(value=False)
         & ~pl.col("goal_is_old")
         & (goal > HEAP_MINIMUM_MIB * g)
     )

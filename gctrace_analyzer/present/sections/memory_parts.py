@@ -314,11 +314,15 @@ def _of_heap(
     in_use, idle, released = (
         _mib(row, f"heap_{name}_bytes") for name in ("inuse", "idle", "released")
     )
-    objects = _mib(row, *_ALLOCATED)
+    objects, whole, within = _mib(row, *_ALLOCATED), _mib(row, "heap_sys_bytes"), 0.0
+    # HeapSys is HeapInuse and HeapIdle.
+    if in_use is None and whole is not None and idle is not None:
+        in_use = max(whole - idle, 0.0)
+        within = _within(row, "heap_sys_bytes", "heap_idle_bytes")
     lower = f", lower GOGC{' or GOMEMLIMIT' * may_limit}"
     fewer = f"fewer live objects{lower * (not at_limit)}"
     if in_use is not None and (objects is None or objects > in_use):
-        yield _Part(_IN_USE, in_use, fewer)
+        yield _Part(_IN_USE, in_use, fewer, within)
     elif objects is not None:
         yield _Part(_OBJECTS, objects, fewer)
         # Objects never move: one that stays keeps its whole span.
@@ -326,11 +330,10 @@ def _of_heap(
             "free inside spans",
             (in_use or objects) - objects,
             "lower peaks; fewer objects that stay",
+            within,
         )
-    kept = _mib(row, "heap_free_bytes")
-    within, whole = 0.0, _mib(row, "heap_sys_bytes")
+    kept, within = _mib(row, "heap_free_bytes"), 0.0
     if idle is None and whole is not None and in_use is not None:
-        # HeapSys is HeapInuse and HeapIdle.
         idle = max(whole - in_use, 0.0)
         within = _within(row, "heap_sys_bytes", "heap_inuse_bytes", "heap_released_bytes")
     if kept is None and idle is not None and released is not None:

@@ -274,3 +274,27 @@ def test_an_estimate_is_never_above_a_heap_that_was_read() -> None:
     ).replace("go_memstats_gc_cycles_total", "go_gc_duration_seconds_count")
     live = between_dumps(read_text(text))["heap_live_mib"].to_list()
     assert live == pytest.approx([280, 280, 310, 310, 340])
+
+
+@pytest.mark.parametrize(
+    "heap",
+    [
+        "go_memstats_alloc_bytes 9.1e+08\ngo_memstats_heap_idle_bytes 4.2e+07\n",
+        "go_memstats_alloc_bytes 9.1e+08\ngo_memstats_heap_inuse_bytes 9.4e+08\n",
+        "",
+    ],
+    ids=["HeapIdle", "HeapInuse", "neither"],
+)
+def test_a_goal_that_a_known_limit_may_set_does_not_show_the_live_heap_by_gogc(
+    heap: str,
+) -> None:
+    page = "".join(
+        f"# 2025-10-02T08:0{minute}:00Z\ngo_gc_gogc_percent 100\n"
+        f"go_gc_gomemlimit_bytes 1.073741824e+09\ngo_memstats_next_gc_bytes 9.6e+08\n"
+        f"go_gc_duration_seconds_count {4100 + 600 * minute}\n"
+        f"go_memstats_alloc_bytes_total {8.1e11 + 2.5e10 * minute}\n"
+        f"go_memstats_heap_sys_bytes 9.82e+08\ngo_memstats_sys_bytes 1.06e+09\n{heap}"
+        for minute in range(2)
+    )
+    # 2.5e10 bytes in 600 cycles leave 866 MiB of the goal, not half of it.
+    assert read_text(page).summary().live_heap_max_mib == pytest.approx(866, abs=2)
