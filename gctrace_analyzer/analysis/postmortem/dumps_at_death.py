@@ -11,6 +11,7 @@ from gctrace_analyzer.analysis.postmortem.group_memory import has_no_heap
 from gctrace_analyzer.analysis.postmortem.match import (
     is_of,
     is_of_another,
+    lived_after,
     of_neighbour,
     outlived,
     shared_place,
@@ -68,7 +69,10 @@ def reading_of_dumps(
         why = _why_unknown(facts, tables)
         yield f"How much of its memory was the Go heap is unknown: {why}."
     elif len(dumps) == 1:
-        yield _last_dump(dumps[0], resident)
+        is_dated = tables["processes"]["ended_at"].count() > 0
+        yield _last_dump(
+            dumps[0], resident, may_be_later=bool(facts.death.is_restarted) and not is_dated
+        )
     else:
         yield _several_dumps([each.alloc_mib or 0.0 for each in dumps], resident)
 
@@ -76,6 +80,8 @@ def reading_of_dumps(
 def _why_unknown(facts: Evidence, tables: Mapping[str, pl.DataFrame]) -> str:
     gap_s, processes = facts.minute.gap_s, tables["processes"]
     if not processes["cycles"].sum():
+        if any(lived_after(facts.death, row) for row in processes.to_dicts()):
+            return "the MemStats in the input are of a process that was there after the kill"
         return "the input has neither its GC cycles nor MemStats"
     if facts.new_run_s is not None:
         return _of_new_run(facts)
@@ -133,13 +139,20 @@ def dumps_of(facts: Evidence, tables: Mapping[str, pl.DataFrame]) -> list[Memory
 
     if facts.match is not None:
         dumps = dumps.filter(process=facts.match.process)
+    later = [
+        row["process"]
+        for row in tables["processes"].to_dicts()
+        if lived_after(facts.death, row)
+    ]
+    dumps = dumps.filter(~pl.col("process").is_in(later))
     most = _WITH_SWAP * (facts.limit.limit_mib or math.inf)
     return [each for each in memories(dumps) if 0 <= (each.alloc_mib or -1.0) <= most]
 
 
-def _last_dump(memory: Memory, resident: float | None) -> str:
+def _last_dump(memory: Memory, resident: float | None, *, may_be_later: bool) -> str:
     alloc = memory.alloc_mib or 0.0
-    text = f"Its last MemStats dump shows {alloc:,.0f} MiB of heap allocated"
+    its = "The MemStats dump, if it is from before the kill," if may_be_later else ""
+    text = f"{its or 'Its last MemStats dump'} shows {alloc:,.0f} MiB of heap allocated"
     if memory.sys_mib is not None:
         text += f" and {memory.sys_mib:,.0f} MiB obtained from the system"
     if not resident or alloc > resident / MOSTLY:

@@ -72,7 +72,7 @@ def match_process(
     for row in rows:
         if kill.host and row["host"] and kill.host != row["host"]:
             continue
-        if _started_later(kill, row) or outlived(kill, row):
+        if lived_after(kill, row):
             continue
         agrees = tuple(_agreeing(kill, row))
         # A child that is not Go wrote no GC cycles, whatever unit it ran in.
@@ -263,6 +263,11 @@ def task_name(name: str) -> str:
 def _latest(kill: Death) -> datetime | None:
     """Returns when the killed process was certainly alive, shortly before its death."""
     return kill.not_before_at or kill.logged_at
+
+
+def lived_after(kill: Death, row: Row) -> bool:
+    """Returns whether the process was there after the kill, and so is not the one killed."""
+    return _started_later(kill, row) or outlived(kill, row)
 
 
 def _started_later(kill: Death, row: Row) -> bool:

@@ -97,6 +97,11 @@ _AT_START = re.compile(
 """Functions that run before main, and the address of the first memory of a heap, which differs on
 arm64 (mallocinit, malloc.go)."""
 
+_FIRST = re.compile(
+    r"heap arena map|reserve arena virtual address space|reserve page summary memory"
+)
+"""Tables that the runtime gets once, before the first object (malloc.go, mpagealloc_*.go)."""
+
 _RESERVED = re.compile(
     r"runtime\.(?:sysMapOS\(|sysMap\((?:0x\w+\??, ){2}0x\w+\??\)|sysUsedOS\()"
 )
@@ -286,6 +291,7 @@ def _row(message: Message, match: re.Match[str]) -> Row:
     )
     kind = LOCKED_MEMORY if match["locked"] else "out of memory"
     kind = METADATA if _OF_METADATA.search(match[0]) else kind
+    kind = AT_START if _FIRST.search(match[0]) else kind
     return message.identity() | {
         "kind": IMPOSSIBLE_SIZE if impossible else kind,
         "requested_bytes": None if impossible else requested or None,

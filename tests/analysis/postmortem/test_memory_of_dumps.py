@@ -194,6 +194,37 @@ def test_a_dump_with_several_times_the_heap_that_the_limit_allows_is_of_another(
         assert ("Its last MemStats dump" in verdict.sentence) is own
 
 
+@pytest.mark.parametrize(
+    ("last_gc", "said"),
+    [
+        (1762852490, "Its last MemStats dump shows 80 MiB"),
+        (
+            1762852510,
+            "is unknown: the MemStats in the input are of a process that was there after",
+        ),
+        (0, "The MemStats dump, if it is from before the kill, shows 80 MiB"),
+    ],
+    ids=["before the kill", "after it", "without a time"],
+)
+def test_a_dump_of_the_process_started_after_a_kill_is_not_of_the_killed_one(
+    last_gc: int, said: str
+) -> None:
+    state = (
+        "  pricer:\n    State:          Running\n"
+        "      Started:      Tue, 11 Nov 2025 09:14:52 +0000\n"
+        "    Last State:     Terminated\n      Reason:       OOMKilled\n      Exit Code:    137\n"
+        "      Started:      Tue, 11 Nov 2025 08:02:10 +0000\n"
+        "      Finished:     Tue, 11 Nov 2025 09:14:51 +0000\n    Restart Count:  3\n"
+    )
+    of_gc = f', "LastGC": {last_gc}000000000' if last_gc else ""
+    dump = (
+        f'{{"Alloc": 83886080, "HeapAlloc": 83886080, "Sys": 163577856, "NumGC": 14{of_gc}}}\n'
+    )
+    verdict = read_text(state + dump).report().verdict
+    assert verdict is not None
+    assert said in verdict.sentence
+
+
 @pytest.mark.parametrize(("forced", "dumps", "found"), [(1, 1, 0), (0, 1, 1), (1, 2, 1)])
 def test_what_is_idle_after_a_forced_gc_is_no_lasting_state(
     forced: int, dumps: int, found: int

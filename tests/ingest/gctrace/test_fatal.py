@@ -377,6 +377,25 @@ def test_an_earlier_gc_is_no_advice_where_it_could_not_free_what_was_asked_for(
     assert "GOMEMLIMIT" not in " ".join(death.advice)
 
 
+@pytest.mark.parametrize(
+    ("what", "is_first"),
+    [
+        ("out of memory allocating heap arena map", True),
+        ("runtime: cannot reserve arena virtual address space", True),
+        ("failed to reserve page summary memory", True),
+        ("out of memory allocating heap arena metadata", False),
+    ],
+)
+def test_what_the_runtime_gets_once_is_refused_before_any_heap(
+    what: str, is_first: bool
+) -> None:
+    (death,) = read_text(f"fatal error: {what}\n").post_mortems()
+    text = f"{death.reading} {' '.join(death.advice)}"
+    assert ("at the start of the program, before main" in text) is is_first
+    assert ("How much of its memory was the Go heap" in text) is not is_first
+    assert ("gctrace" in text) is not is_first
+
+
 @pytest.mark.parametrize(("frame", "known"), [("sysUsedOS", False), ("sysMapOS", True)])
 def test_memory_that_had_been_returned_does_not_show_how_much_there_was(
     frame: str, known: bool
