@@ -6,6 +6,7 @@ the report asks for the one input that would settle the question.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import chain
 from typing import TYPE_CHECKING
 
@@ -93,6 +94,8 @@ def explain_death(
         return Explanation(tuple(reading), (action,), "unknown" if is_unknown else "no")
     if heap.live_mib is None:
         dumps = dumps_of(facts, tables)
+        if len(dumps) == 1 and (held := dumps[0].of_go_mib):
+            facts = replace(facts, memory=replace(facts.memory, of_go_mib=held))
         parts = (reading_of_dumps(facts, dumps, tables), next_to_given(facts, settings))
         # The last is in the verdict: why the cycles in a log do not explain the death.
         reading += chain(*(parts if tables["processes"].is_empty() else reversed(parts)))

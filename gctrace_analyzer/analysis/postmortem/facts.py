@@ -76,7 +76,8 @@ class Resident:
     `resident_is` says which pages are not counted, as the end of a clause. `host_share` is the
     process's share of the host's memory, if the host ran short. `largest` is the largest other
     program, listed or killed with it, and its MiB. `swapped_mib` is the swapped-out part of the
-    process, and `others_mib` the memory of the other processes in the same list.
+    process, and `others_mib` the memory of the other processes in the same list. `of_go_mib` is
+    what Go held at the last dump.
     """
 
     resident_mib: float | None = None
@@ -86,6 +87,7 @@ class Resident:
     largest: tuple[str, float] | None = None
     swapped_mib: float | None = None
     others_mib: float | None = None
+    of_go_mib: float | None = None
 
 
 MOST_OF_ALL = 0.5

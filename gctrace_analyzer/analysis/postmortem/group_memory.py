@@ -266,12 +266,15 @@ def gomemlimit(facts: Evidence, settings: Settings) -> str | None:
     own_mib = death.own_bytes / MIB if death.own_bytes else facts.own_mib
     own = own_mib + swapped - outside
     of_others = f" less {size_text(outside)} outside Go" if outside else ""
+    had_is = f"what it had{', with swap' * bool(swapped)}"
+    if not outside and MOST_OF_ALL * own <= (memory.of_go_mib or 0.0) < own:
+        # The rest may not be Go's.
+        own, had_is = memory.of_go_mib or 0.0, "what Go held at its last dump"
     beside = not_of_victim(facts)
     left = MOST_OF_LIMIT * (limit or 0.0) - sum(beside.values())
     if limit is None or 0 < own <= left:
         if own <= SMALL_MIB or (death.may_be_swapped and not swapped):
             return None
-        had_is = f"what it had{', with swap' * bool(swapped)}"
         return f"={int(MOST_OF_LIMIT * own)}MiB (90 % of {had_is}{of_others})"
     most = f"{100 * MOST_OF_LIMIT:.0f} % of the limit"
     if not beside and death.is_shared_limit:

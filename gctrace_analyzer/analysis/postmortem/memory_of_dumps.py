@@ -76,6 +76,12 @@ class Memory(Plain):
     advice: tuple[str, ...] = ()
 
     @property
+    def of_go_mib(self) -> float | None:
+        """What GOMEMLIMIT counts, in MiB: Sys without HeapReleased."""
+        known = self.sys_mib is not None and self.released_mib is not None
+        return (self.sys_mib or 0.0) - (self.released_mib or 0.0) if known else None
+
+    @property
     def is_of_scavenger(self) -> bool:
         """Whether the sizes come from a line of the scavenger."""
         return self.dumps == 0

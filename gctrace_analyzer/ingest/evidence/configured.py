@@ -34,6 +34,8 @@ _ENTRY = re.compile(
     # In a file of Docker, Compose, Kubernetes, a unit or variables, or from automemlimit
     r"^[\s>]{0,40}(?:ENV |Environment=)|GOMEMLIMIT is updated|"
     r"\[(?:\w{1,60}=\S{0,200} ){0,40}(?:GOGC|GOMEMLIMIT)=|"
+    # Nothing but variables and the release of Go
+    r"^[\s>-]{0,40}(?:(?:[A-Z]\w{1,40}=[^\s,]{1,99}|go1[0-9.]{1,8})(?:,? {1,3}|\s*$)){2,9}$|"
     rf"{_INDENT}[\"'{{]{{0,3}}(?:name[\"']?: ?[\"']?)?{_VARIABLE}[\"'}},]{{0,3}}\s*$"
 )
 """A line that sets variables: sentences contain such names and values too."""

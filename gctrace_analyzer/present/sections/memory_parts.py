@@ -425,10 +425,8 @@ def above_limit(report: Report) -> Iterator[str]:
     if not isinstance(limit_mib, int | float):
         return
     for memory in report.analysis.memory:
-        if memory.sys_mib is None or memory.released_mib is None:
-            continue
-        of_go = memory.sys_mib - memory.released_mib
-        if of_go > limit_mib:
+        of_go = memory.of_go_mib
+        if of_go is not None and of_go > limit_mib:
             above = f"{mib(of_go - limit_mib)} above GOMEMLIMIT ({mib(limit_mib)})"
             yield f"The {mib(of_go)} that Go holds are {above}."
 

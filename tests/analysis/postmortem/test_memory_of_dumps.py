@@ -195,6 +195,28 @@ def test_a_dump_with_several_times_the_heap_that_the_limit_allows_is_of_another(
 
 
 @pytest.mark.parametrize(
+    ("sys_mib", "advice"),
+    [
+        (4301, "set GOMEMLIMIT=3640MiB (90 % of what Go held at its last dump)"),
+        # It grew too much since the dump.
+        (2301, "set GOMEMLIMIT=4502MiB (90 % of what it had)"),
+    ],
+)
+def test_a_limit_for_go_is_below_what_go_held(sys_mib: int, advice: str) -> None:
+    dump = (
+        f"2025/11/20 18:02:11 mem: {{HeapAlloc:2097152000 Sys:{sys_mib << 20} "
+        "HeapReleased:268435456 NumGC:4412}\n"
+    )
+    kill = (
+        "[Thu Nov 20 18:02:40 2025] Memory cgroup out of memory: Killed process 7712 (matcher) total-vm:6621340kB, "
+        "anon-rss:5122304kB, file-rss:0kB, shmem-rss:0kB, UID:0 pgtables:1kB oom_score_adj:0\n"
+    )
+    verdict = read_text(dump + kill).report().verdict
+    assert verdict is not None
+    assert advice in verdict.action
+
+
+@pytest.mark.parametrize(
     ("last_gc", "said"),
     [
         (1762852490, "Its last MemStats dump shows 80 MiB"),

@@ -21,6 +21,8 @@ CYCLES = "\n".join(records(3))
         ("export GOGC=50", 50, None),
         ("RUN export GOGC=50", 50, None),
         ("ENV GOGC 50", 50, None),
+        ("GOMEMLIMIT=400MiB GOGC=50 go1.22.1", 50, 400),
+        ("GOGC=50, GOMAXPROCS=8", 50, None),
         ("ENV GOGC=50 GOMEMLIMIT=400MiB", 50, 400),
         ("docker run -e GOGC=50 --env GOMEMLIMIT=400MiB api", 50, 400),
         ("podman container run \\\n  -e GOGC=50 \\\n  --env=GOMEMLIMIT=400MiB api", 50, 400),
