@@ -50,7 +50,6 @@ _NAMES: tuple[tuple[str, str, int], ...] = (
     (r"namegroup_memory_bytes\{[^}\n]{0,300}memtype=\"resident\"[^}\n]{0,300}\}",
         "resident", _BYTES),
     (r"\bWorkingSet(?:64|Size)\b", "resident", _BYTES),
-    # A kill's anon-rss is of another moment than a dump.
     (r"Physical footprint(?=:)|(?<![\w-])(?:RES|(?i:RSS|resident(?: (?:set|memory))?(?: size)?))\b",
         "resident", _PRINTED),
     (rf"{_LINE}VmSize:", "virtual", _KIB),
