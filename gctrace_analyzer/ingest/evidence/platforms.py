@@ -229,11 +229,16 @@ def _nearby(messages: Sequence[Message], at: int, wording: wordings.Wording) -> 
     own = [near for near in wordings.NEARBY if near.who == wording.who]
     nearby = messages[max(at - NEAR_LINES, 0) : at + NEAR_LINES + 1]
     row = cgroups.of_sacct(messages[at], nearby) if wording.who == "Slurm" else {}
+    is_own = False
     for near in sorted(nearby, key=lambda near: near.line_no):
         is_above = near.line_no <= messages[at].line_no
         for known, match in _matches(own, near.text):
             facts = _facts(match)
-            more = row | facts if is_above and known.says == "at its limit" else facts | row
+            # Below, it belongs to the line before it, which may be of another program.
+            is_own = (
+                is_above or (is_own and known.says == "at its limit") or not facts.keys() & row
+            )
+            more = row | facts if is_own and known.says == "at its limit" else facts | row
             row = facts if known is own[0] and is_above else more
             break
     return row

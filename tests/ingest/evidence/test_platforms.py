@@ -143,6 +143,17 @@ STATES: dict[str, tuple[str, dict[str, Any]]] = {
         f"{AT}  Terminated  OOM Killed",
         {"name": "api", "memory_limit_bytes": 600 * MIB},
     ),
+    "Nomad, the resources below the events": (
+        f'{AT}  Terminated  OOM Killed\nTask "api" is "dead"\n'
+        "0/500 MHz  0 B/300 MiB      300 MiB  \n           Max: 600 MiB",
+        {"name": "api", "memory_limit_bytes": 600 * MIB},
+    ),
+    "Nomad, another task below": (
+        f'Task "api" is "dead"\n0/500 MHz  0 B/300 MiB      300 MiB  \n'
+        f'{AT}  Terminated  OOM Killed\nTask "log" is "dead"\n'
+        "0/500 MHz  0 B/400 MiB      300 MiB  \n           Max: 900 MiB",
+        {"name": "api", "memory_limit_bytes": 300 * MIB},
+    ),
     "AWS ECS, a reason with its code": (
         f"{AT} Status reason\tOutOfMemoryError: Container killed due to memory usage Exit Code\t137",
         {"exit_code": 137, "signal": "KILL"},
