@@ -372,7 +372,7 @@ OOM_KILLS = (
     Column("reported_by", "String", "", "program that reported the kill: kubelet, oomkill (of bcc or bpftrace), Datadog, node-problem-detector, kube-state-metrics; null: the killer itself", "the log prefix"),
     Column("scope", "String", "", "where memory ran out: global (the host), memcg (a container or unit), cpuset or mempolicy", "message, oom_memcg, constraint, in this order"),
     Column("constraint", "String", "", "the constraint as printed by the kernel", _K),
-    Column("reason", "String", "", "memory_pressure or memory_used; asked: SIGTERM, and no line shows that it ended; not_ended: SIGTERM did not end it within ten seconds", "systemd-oomd, earlyoom"),
+    Column("reason", "String", "", "memory_pressure or memory_used; asked: SIGTERM, and no line shows that it ended; not_ended: SIGTERM did not end it within ten seconds; or the words of a BSD kernel", "systemd-oomd, earlyoom, BSD"),
     Column("pid", "Int64", "", "id of the killed process on the host", _K),
     Column("comm", "String", "", "its name, at most 15 bytes", _K),
     Column("uid", "Int64", "", "its user id", _K),

@@ -377,12 +377,14 @@ def test_what_docker_charges_is_not_resident_memory() -> None:
         "(at least 1,536 MiB at its peak, 80.0 % of the peak RSS)"
         in verdict(with_peak.report()).action
     )
+    said = "charged to the container, with page cache, are counted as resident memory"
+    page = "go_memstats_alloc_bytes 2.98e+08\nprocess_resident_memory_bytes 1.8e+09\n"
+    with_rss = read_text(DOCKER.format(page))
+    assert with_rss.memstats["rss_bytes"].to_list() == [1_800_000_000]
+    assert said not in " ".join(plain(document(with_rss.report())).split())
     # Without any other size it is the nearest one, and the report says so.
     alone = read_text(DOCKER.format(HEAP))
-    assert (
-        "charged to the container, with page cache, are counted as resident memory"
-        in " ".join(plain(document(alone.report())).split())
-    )
+    assert said in " ".join(plain(document(alone.report())).split())
 
 
 def test_what_go_holds_is_compared_with_the_limit() -> None:

@@ -118,6 +118,8 @@ def on_host(death: Death) -> str:
             f"The host ran out of memory{_of_host(death)}; no limit of a container or unit was the "
             "reason."
         )
+    if death.reason is not None:
+        return f'The host was short of memory: its kernel gives "{death.reason}" as the reason.'
     size = _PAGE_KIB << max(death.order or 0, 0)
     or_pieces = f", or of free blocks of {size} KiB (order={death.order})" * (size > _PAGE_KIB)
     return (

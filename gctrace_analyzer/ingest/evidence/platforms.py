@@ -106,7 +106,7 @@ def _kills(messages: Iterable[Message]) -> Iterator[Row]:
                 ended.add(victim)
                 is_own = bool(row.get("limit_bytes")) or wordings.OWN_LIMIT in message.text
                 scope = "memcg" if is_own else "global"
-                asked = ASKED if asks and "SIGTERM" in match[0] else None
+                asked = ASKED if asks and "SIGTERM" in match[0] else row.get("reason")
                 row |= {"killer": killer.who, "scope": scope, "reason": asked}
                 row["unit"] = cgroups.unit(row.get("cgroup"))
                 last = message.place() | row

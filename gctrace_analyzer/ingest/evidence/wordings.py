@@ -430,8 +430,8 @@ KILLERS: tuple[Killer, ...] = tuple(
         # vm_pageout.c of FreeBSD, uvm_pdaemon.c and others of NetBSD and OpenBSD
         ("kernel", True,
             r"pid (?P<pid>\d{1,10}) \((?P<comm>[^)]{1,64})\),(?: jid \d{1,9},)? uid "
-            r"(?P<uid>\d{1,10}),? (?:was )?killed: (?:out of swap|failed to reclaim memory|"
-            r"a thread waited too long to allocate a page)"),
+            r"(?P<uid>\d{1,10}),? (?:was )?killed: (?P<reason>out of swap(?: space)?|failed to "
+            r"reclaim memory|a thread waited too long to allocate a page)"),
         # bsd/kern/kern_memorystatus.c of xnu; older kernels print neither the seconds nor the size
         ("macOS", True,
             r"(?:memorystatus: |EXC_RESOURCE -> )(?:(?P<comm>[^\[]{1,64}?) ?"

@@ -212,7 +212,7 @@ def added_to(part: Part, heap_mib: float | None = None) -> list[str]:
         notes += exposition.of_pauses(text)
     dumps, frame = part.rows.get("memstats", []), part.memstats
     rss = next((known[k] for k in ("resident", "anonymous") if k in known), None)
-    if rss is None and (dumps or frame is not None) and not _has_peak(part, known):
+    if rss is None and (dumps or frame is not None) and not _has_resident(part, known):
         rss = known.get("charged")
         charged = "charged to the container, with page cache, are counted as resident memory."
         notes += [f"The {_mib(rss)} {charged}"] if rss else []
@@ -250,13 +250,13 @@ def added_to(part: Part, heap_mib: float | None = None) -> list[str]:
     return [f"{part.facts.name}: {text}" for text in notes]
 
 
-def _has_peak(part: Part, known: Mapping[str, int]) -> bool:
-    """Returns whether the largest resident size of the process is known."""
-    name, frame = "rss_peak_bytes", part.memstats
-    in_frame = frame is not None and name in frame.columns and frame[name].count() > 0
-    return (
-        "peak" in known or in_frame or any(name in row for row in part.rows.get("memstats", ()))
-    )
+def _has_resident(part: Part, known: Mapping[str, int]) -> bool:
+    """Returns whether a resident size of the process is known, if only its largest."""
+    names, frame = {"rss_bytes", "rss_peak_bytes"}, part.memstats
+    frame = pl.DataFrame() if frame is None else frame
+    given = names & {*frame.columns}
+    in_rows = any(names & row.keys() for row in part.rows.get("memstats", ()))
+    return "peak" in known or in_rows or any(frame[name].count() for name in given)
 
 
 _OF = {"limit": "memory_limit_bytes", "host": "memory_of_host_bytes"}

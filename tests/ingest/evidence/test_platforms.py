@@ -545,6 +545,8 @@ def test_freebsd_names_the_process_that_it_killed(why: str) -> None:
     text = f"Apr  4 23:02:43 fb kernel: pid 862 (mihomo), jid 0, uid 0, was killed: {why}\n"
     (death,) = read_text(text).post_mortems()
     assert (death.killer, death.pid, death.victim) == ("kernel", 862, "mihomo")
+    short = f'The host was short of memory: its kernel gives "{why}" as the reason.'
+    assert death.reading[0] == short
 
 
 def test_earlyoom_acts_at_its_own_threshold() -> None:
