@@ -83,6 +83,7 @@ _ALLOW_TIME = "Find out what takes so long, or allow more time."
 _FIND_DISK = (
     "Find out what it writes to the disk of its node, and limit that (ephemeral-storage)."
 )
+_FIND_WRITER = "Find out what it writes to that volume: with medium Memory, that is memory."
 _END_IN_TIME = (
     "To let it stop cleanly, handle the signal it gets first, or allow a longer grace period."
 )
@@ -139,6 +140,8 @@ def of_stop(stopped_by: str) -> tuple[str, str]:
         return FIND_HANG, ""
     if any(word in stopped_by for word in ("probe", "health")):
         return FIND_PROBE, after_term
+    if "emptyDir" in stopped_by:
+        return _FIND_WRITER, ""
     if "evicted" in stopped_by:
         return _FIND_DISK, ""
     if any(word in stopped_by for word in ("longer than", "deadline")):

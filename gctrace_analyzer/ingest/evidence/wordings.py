@@ -257,6 +257,8 @@ WORDINGS: tuple[Wording, ...] = (
             "its pod was evicted because its node ran low on a resource that is not memory"),
         ("stopped", "ephemeral", r"ephemeral (?:local )?storage (?:limit|usage)",
             "its pod was evicted for the disk space that it used"),
+        ("stopped", "EmptyDir volume", r"EmptyDir volume \S{1,260} exceeds the limit",
+            "its pod was evicted because an emptyDir volume grew beyond its sizeLimit"),
         ("stopped", "definition changed",
             rf"Container {_NAME} definition changed, will be restarted",
             "its definition changed"),

@@ -477,6 +477,10 @@ Events:
             "its node was",
         ),
         (POD.format("The node was low on resource: ephemeral-storage."), "its pod was evicted"),
+        (
+            POD.format('Usage of EmptyDir volume "tmp" exceeds the limit "256Mi".'),
+            "its pod was evicted because an emptyDir volume",
+        ),
         (POD.format("Pulled"), "it was asked to stop"),
         ('"task: non-zero exit (137): dockerexec: unhealthy container"', "its health check"),
         ("=>> PBS: job killed: walltime 36 exceeded limit 30\nexit code: 137", "PBS ended"),
