@@ -310,7 +310,8 @@ def joined(groups: list[Row], rows: Rows) -> list[Row]:
 def of_sacct(about: Message, nearby: Iterable[Message]) -> Row:
     """Returns what a table of sacct shows of a job: the memory it requested, and its peak use."""
     header, spans, sizes = "", list[tuple[int, int]](), {"ReqMem": 0, "MaxRSS": 0}
-    job = about.text.split()[0].partition(".")[0]
+    named = re.search(r"(?i:step|job)_?id=(\d{1,12})", about.text)
+    job = named[1] if named else about.text.split()[0].partition(".")[0]
     for message in nearby:
         if spans and message.text.split(".")[0].split(" ")[0] == job:
             for begin, end in spans:

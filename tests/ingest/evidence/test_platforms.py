@@ -1197,9 +1197,13 @@ def test_a_table_of_sacct_has_the_limit_of_a_job_and_what_it_used() -> None:
         "8812           mapreads OUT_OF_ME+    0:125         8G              00:41:12 \n"
         "8812.batch        batch OUT_OF_ME+    0:125              8370212K   00:41:12 \n"
     )
-    (death,) = read_text(text).post_mortems()
-    assert (death.limit_mib, death.victim) == (8192, "8812")
-    assert "It used 8,174 MiB of its limit, 8,192 MiB." in death.reading
+    step = (
+        "slurmstepd: error: Detected 1 oom_kill event in StepId=8812.batch. Some of the step\n"
+    )
+    for before, victim in (("", "8812"), (step, "StepId=8812.batch")):
+        (death,) = read_text(f"{before}{text}").post_mortems()
+        assert (death.limit_mib, death.victim) == (8192, victim)
+        assert "It used 8,174 MiB of its limit, 8,192 MiB." in death.reading
     (of_cpus,) = read_text(text.replace(" 8G", "8Gc")).post_mortems()
     assert of_cpus.limit_mib is None, "that is the memory of each CPU"
 
