@@ -37,6 +37,10 @@ FIND_BESIDE = (
 FIND_LARGEST = (
     "Find out which program has the most memory, and limit it, or give the host more."
 )
+_FIND_UNLISTED = (
+    "Find out what has most of the {}: the programs listed had less than half. Mem-Info in the "
+    "message of the kernel counts slab_unreclaimable (`slabtop`), shmem and huge pages."
+)
 _FIND_PODS = (
     "Find out which pods of the node use the most memory (`kubectl top pods -A --sort-by=memory`), "
     "and give them requests and limits: {} had only {}, by its working set. If `free` shows much "
@@ -119,7 +123,11 @@ def find_rest(facts: Evidence) -> str:
 
 
 def on_host(facts: Evidence) -> str:
-    """Returns what to do about the programs that hold most of a host's memory."""
+    """Returns what to do about what holds most of a host's memory."""
+    host_mib, others = (facts.death.host_bytes or 0) / MIB, facts.memory.others_mib
+    listed = (others or 0.0) + (facts.memory.resident_mib or 0.0)
+    if others is not None and listed < MOST_OF_ALL * host_mib:
+        return _FIND_UNLISTED.format(size_text(host_mib))
     if facts.memory.largest is None:
         return FIND_LARGEST
     name, size_mib = facts.memory.largest

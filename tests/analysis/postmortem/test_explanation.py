@@ -608,13 +608,22 @@ def test_a_neighbour_with_more_memory_is_moved_first() -> None:
 def test_the_largest_neighbour_is_one_of_the_tasks_listed() -> None:
     tasks = "[ 1201.114502] [  pid  ]   uid  tgid total_vm      rss pgtables_bytes swapents oom_score_adj name\n"
     row = "[ 1201.114502] [{0:7d}]     0 {0:5d}   900000 {1:8d}  1228800        0             0 {2}\n"
-    for pages, advised in ((130_000, True), (880_000, False)):
+    for pages, in_all, advised in (
+        (130_000, 700_000, True),
+        (880_000, 1_300_000, False),
+        # Neither had it: kernel memory or files in memory did.
+        (130_000, 4_000_000, False),
+    ):
         (death,) = read_text(
+            "[ 1201.114502] api invoked oom-killer: gfp_mask=0xcc0, order=0, oom_score_adj=0\n"
+            f"[ 1201.114502] {in_all} pages RAM\n"
             f"{tasks}{row.format(2047, pages, 'api')}{row.format(31, 250_000, 'postgres')}"
             "[ 1201.114502] Out of memory: Killed process 2047 (api) total-vm:9kB, "
             f"anon-rss:{4 * pages}kB, file-rss:0kB, shmem-rss:0kB\n"
         ).post_mortems()
         assert ("move postgres (977 MiB) to another host" in death.advice[0]) is advised
+        unlisted = death.advice[0].startswith("Find out what has most of the 15,625 MiB: the")
+        assert unlisted is (in_all == 4_000_000)
 
 
 @pytest.mark.parametrize(("swapped", "size"), [(519_670, "2,030 MiB"), (9, None)])
