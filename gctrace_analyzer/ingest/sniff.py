@@ -215,7 +215,7 @@ _NOT_FETCHED = (
 """Commands that fetch logs, the beginnings of their errors, and how to fix these."""
 
 _KILL_IN_WORDS = re.compile(
-    r"(?i)\boom[- _]?kill|systemd-oomd|"
+    r"(?i)\boom[- _]?kill|systemd-oomd|lowmemorykiller: kill|"
     # The states of JetsamEvent reports (Apple).
     r"\"reason\" ?: ?\"(?:per-process-limit|vm-pageshortage|highwater)"
 )
@@ -225,6 +225,22 @@ _RECORDS = (
 )
 _CONSUMED = re.compile(r"([^\s:]{1,64}) \(\d{1,10}\) consumed (\d{1,15}) bytes")
 """Message of Windows (Resource-Exhaustion-Detector) about the largest programs."""
+
+_OF_KILLERS = (
+    (
+        r"systemd-oomd.*Failed to kill any cgroup",
+        "systemd-oomd tried to kill and killed nothing.",
+    ),
+    (r"lowmemorykiller: Kill", "Android's lmkd killed a process for lack of memory."),
+)
+"""Lines of killers of processes, and what they mean."""
+
+
+def _of_words(text: str) -> str:
+    """Returns what words about a kill mean, or else what to read in their place."""
+    known = (said for line, said in _OF_KILLERS if re.search(line, text))
+    return next(known, _RECORDS)
+
 
 _MOST_OF_ERROR = 5
 """Lines. A longer text is a program's log, which may contain the same words."""
@@ -261,7 +277,7 @@ def unrecognised(facts: SourceFacts, text: str) -> NoDataError:
         hint = "It is not of a Go program: no GC setting of Go changes its memory."
     elif _KILL_IN_WORDS.search(text):
         problem = f"{count} with words about an OOM kill, in no form that is read"
-        hint = _RECORDS
+        hint = _of_words(text)
     elif consumed := _CONSUMED.findall(text):
         sizes = ", ".join(f"{name} {size_text(int(size) / MIB)}" for name, size in consumed)
         hint = f"The programs that consumed the most virtual memory: {sizes}."

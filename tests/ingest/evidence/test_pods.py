@@ -380,6 +380,26 @@ def test_words_about_kills_in_general_are_no_kill(text: str) -> None:
     assert "memory limit" in str(error.value)
 
 
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (
+            "systemd-oomd[666]: Failed to kill any cgroups based on swap: Invalid argument\n",
+            "systemd-oomd tried to kill and killed nothing.",
+        ),
+        (
+            "I lowmemorykiller: Kill 'com.example.app' (18211), uid 10234, oom_score_adj 905 to "
+            "free 312344kB rss, 40212kB swap; reason: low watermark is breached and swap is low\n",
+            "Android's lmkd killed a process for lack of memory.",
+        ),
+    ],
+)
+def test_what_a_killer_says_is_repeated_even_if_it_is_not_read(text: str, said: str) -> None:
+    with pytest.raises(NoDataError, match="words about an OOM kill") as error:
+        read_text(text)
+    assert said in str(error.value)
+
+
 def test_a_running_pod_that_was_restarted_says_how_often() -> None:
     text = "NAME  READY  STATUS  RESTARTS  AGE\nx-1  1/1  Running  5 (10m ago)  5h\ny-1  1/1  Running  0  5h\n"
     assert "Containers of the pod x-1 were restarted 5 times within 5h 00m" in " ".join(
