@@ -460,8 +460,8 @@ def about_runtime(death: Death) -> Iterator[str]:
         yield (
             f"The Go runtime{used_text}{',' if used_text else ''} asked for {asked_text}, and the "
             "operating system gave it "
-            "an address that it cannot use: the address space of a 32-bit program is used up or "
-            "in pieces. It was not the OOM killer."
+            "an address that it cannot use: the address space of a 32-bit program may be used up "
+            "or in pieces. It was not the OOM killer."
         )
         return
     if death.refusal == ARENA_FULL:

@@ -161,8 +161,8 @@ _MOST_LIKELY = (
     '("Killed process").'
 )
 _OF_HOST = (
-    'The kubelet names "/": the whole host had probably no memory left. With Linux 5.0 or later, '
-    "kubelets of that time also name it when a container reached its limit."
+    'The kubelet names "/", the whole host: the host had probably no memory left. On Linux 5.0 or '
+    "later, a kubelet before 1.21 also names it when a container reached its limit."
 )
 _NO_PROOF = "Nothing in the input proves that memory was the reason."
 _ANYONE = "Any process may have sent SIGKILL."
