@@ -341,6 +341,17 @@ def times_text(count: int) -> str:
     return "once" if count == 1 else f"{count:,} times"
 
 
+def frequency_text(rate: float) -> str:
+    """Returns a number of cycles a second in words.
+
+    >>> frequency_text(0.5), frequency_text(52.34)
+    ('every 2.0 s', '52.3 times a second')
+    """
+    if 0 < rate < 1:
+        return f"every {duration_text(1 / rate)}"
+    return f"{digits(rate, 3)} times a second"
+
+
 def between_text(low: str, high: str) -> str:
     """Formats a range of two formatted values, with their unit only once.
 

@@ -30,6 +30,9 @@ _TYPICAL_ALLOC, _TYPICAL_SPAN = 0.8, 0.1
 lull, because thrashing only lowers the rate. In real services, GC CPU predicted from 6 to 7 % of
 the time was 7 to 11 times too low."""
 
+_MOST_FORCED = 0.2
+"""Share of the cycles. If more are forced, the pacer explains too few of them."""
+
 IMPOSSIBLE = "the log has values that no program can have"
 TOO_COARSE = "the clock of the log is too coarse for the CPU time of GC"
 _STATE_LIMIT = "specify the memory limit that the program ran under"
@@ -130,7 +133,10 @@ def refusal(
     if too_coarse:
         return TOO_COARSE
     if load.alloc <= 0 or (load.true_live <= 0 and not now.ballast):
-        return "the program allocates too little for sizes printed in whole MiB"
+        return _forced(load) or (
+            "sizes in whole MiB do not show "
+            f"{'how much the program allocates' if load.alloc <= 0 else 'its live heap'}"
+        )
     if too_old:
         return f"{too_old} a different pacer, which is not modelled"
     if now.gogc is None and not now.limit:
@@ -139,13 +145,19 @@ def refusal(
     always = load.gc_active_share > ALWAYS_MARKING
     if always or starved or not _is_typical(load, whole):
         return THRASHING if whole is not None else ALWAYS_RUNNING if always else STARVED
-    if load.forced_share > 0.2:
-        return f"{FORCED} {100 * load.forced_share:.0f} % of the cycles"
+    if forced := _forced(load):
+        return forced
     if by_limit and not now.limit:
         if whole is not None:
             return THRASHING
         return f"an unknown memory limit sets the heap goal; {_STATE_LIMIT}"
     return _contradiction(load, now, inferred=inferred)
+
+
+def _forced(load: Load) -> str:
+    """Returns the refusal for a program that forces many cycles; else empty."""
+    is_much = load.forced_share > _MOST_FORCED
+    return f"{FORCED} {100 * load.forced_share:.0f} % of the cycles" if is_much else ""
 
 
 def _is_typical(load: Load, whole: Load | None) -> bool:

@@ -18,7 +18,7 @@ from gctrace_analyzer.analysis.rules.finding import percent
 from gctrace_analyzer.analysis.settings.known_programs import is_not_go
 from gctrace_analyzer.analysis.thresholds import DEFAULT
 from gctrace_analyzer.frozen import frozen
-from gctrace_analyzer.ingest.rows import since
+from gctrace_analyzer.ingest.rows import median, since
 from gctrace_analyzer.units import digits
 
 if TYPE_CHECKING:
@@ -225,8 +225,17 @@ _PARTS = 4
 _FEWEST = 20
 """Cycles. With fewer, the size of a single cycle decides the rate of a part."""
 
-_OTHER_RATE = 2.0
-"""Ratio of the allocation rates in parts of the log. Above it, a mean describes none of them."""
+_OTHER_RATE, _MOVED_RATE = 2.0, 1.5
+"""Ratio of the allocation rates in parts of the log. Above it, a mean describes none of them. A
+lower one suffices if the rate changed only once."""
+
+_IN_BURSTS = 0.2
+"""Ratio of the median interval to the mean. Below it, cycles come in bursts."""
+
+BURSTS = (
+    "the program allocates in bursts, so it is not known whether GC slows it down, and the "
+    "predictions are averages over bursts and the time between them"
+)
 
 
 def changing_load(own: pl.DataFrame) -> Iterator[str]:
@@ -245,16 +254,26 @@ def changing_load(own: pl.DataFrame) -> Iterator[str]:
         return
     part = (start - first) / seconds
     ends = pairwise((*range(_PARTS), math.inf))
-    rates = sorted(
+    rates = [
         float(alloc.filter((part >= begin) & (part < end)).sum()) / seconds
         for begin, end in ends
-    )
-    low, high = rates[0], rates[-1]
-    if low > 0 and high > _OTHER_RATE * low:
+    ]
+    low, high = min(rates), max(rates)
+    if median(start.diff()) < _IN_BURSTS * _PARTS * seconds / len(start):
+        yield BURSTS
+    elif low > 0 and (high > _OTHER_RATE * low or _has_moved(rates)):
         yield (
             f"the program allocates {digits(low, 2)} to {digits(high, 2)} MiB/s, depending on the "
             "part of the log; the predictions are averages (to predict one part, choose its time)"
         )
+
+
+def _has_moved(rates: list[float]) -> bool:
+    """Returns whether the load changed for good: all later rates are far above or below."""
+    ends = [(rates[:at], rates[at:]) for at in range(1, len(rates))]
+    return any(
+        min(high) > _MOVED_RATE * max(low) for pair in ends for low, high in (pair, pair[::-1])
+    )
 
 
 def which_process(analysis: Analysis, process: int | None) -> Iterator[str]:

@@ -47,7 +47,7 @@ from gctrace_analyzer.analysis.totals import rates_of
 from gctrace_analyzer.analysis.trend import changes_at
 from gctrace_analyzer.frozen import Plain, frozen
 from gctrace_analyzer.ingest.sniff import is_toolchain_alone
-from gctrace_analyzer.units import between_text, duration_text
+from gctrace_analyzer.units import between_text, duration_text, frequency_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -131,14 +131,14 @@ def _with_present_setting(result: Verdict, analysis: Analysis, advice: Advice) -
     if last is None or last.first_gc is None or last.start_s is None:
         return result
     spans = analysis.spans.filter(pl.col("gc_num") > last.first_gc)
-    names = ("gc_cpu_share_low", "gc_cpu_share", "gc_cpu_share_high")
-    low, share, high = rates_of(spans, *names).values()
+    names = ("gc_per_s", "gc_cpu_share_low", "gc_cpu_share", "gc_cpu_share_high")
+    rate, low, share, high = rates_of(spans, *names).values()
+    runs = "" if rate is None else f"runs {frequency_text(rate)} and "
     if share is None or len(spans) < analysis.thresholds.min_cycles:
         return result
-    now = (
-        f"The settings changed: since {duration_text(last.start_s)} ({text}) "
-        f"GC takes {between_text(percent(low or share), percent(high or share))} of the CPU."
-    )
+    takes = between_text(percent(low or share), percent(high or share))
+    since = f"since {duration_text(last.start_s)} ({text})"
+    now = f"The settings changed: {since} GC {runs}takes {takes} of the CPU."
     is_lifted = result.finding in _OF_LIMIT and last.memory_limit_mib in (None, math.inf)
     is_little = share < analysis.thresholds.gc_cpu_little
     is_over = result.finding in CURED_BY_SETTINGS and (is_little or is_lifted)

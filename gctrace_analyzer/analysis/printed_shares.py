@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from gctrace_analyzer.analysis.spans import select
+from gctrace_analyzer.ingest.gctrace.columns import end_s
 from gctrace_analyzer.ingest.rows import of_each_process
 from gctrace_analyzer.units import duration_text
 
@@ -39,6 +40,9 @@ def bounded(figures: Mapping[str, Any], spans: pl.DataFrame) -> dict[str, Any]:
         return {}
     least, most = printed
     value = sum(printed) / 2 if share is None else _within(share, printed)
+    if share is not None and figures["missing_cycles"] and value != share:
+        # The few lines that follow each other are not like the others.
+        value = sum(printed) / 2
     if share is not None and abs(value - share) <= _NEAR * share:
         # Durations are truncated, so that their sums are slightly off.
         least, most = _within(low or share, printed), _within(high or share, printed)
@@ -75,24 +79,27 @@ def about_range(spans: pl.DataFrame, *, by_print: bool) -> str:
     return f"GC CPU is a range: {max(causes, key=lambda cause: causes[cause])}."
 
 
-_SINCE_START = ("start_s", "gc_num", "gc_cpu_since_start_pct")
+_PRINTED = "gc_cpu_since_start_pct"
 
 
 def costly_since_start(cycles: pl.DataFrame, t: Thresholds) -> str:
     """Returns the GC CPU since a process's start, if it is high and the log has little of it."""
-    last = of_each_process(cycles, *(pl.col(name).last() for name in _SINCE_START))
-    start_s, share = pl.col("start_s"), pl.col("gc_cpu_since_start_pct")
+    until_s, share = pl.col("until_s"), pl.col(_PRINTED)
+    # The runtime calculates the percentage at the end of a cycle.
+    last = of_each_process(
+        cycles, end_s().last().alias("until_s"), pl.col("gc_num", _PRINTED).last()
+    )
     # Only after some cycles, half of them later than the warm-up.
-    many = (pl.col("gc_num") >= t.short_log_cycles) & (start_s >= 2 * t.warm_up_s)
-    is_long = (start_s >= t.short_log_s) | many
+    many = (pl.col("gc_num") >= t.short_log_cycles) & (until_s >= 2 * t.warm_up_s)
+    is_long = (until_s >= t.short_log_s) | many
     costly = last.filter(is_long, share > 100 * t.gc_cpu_warn)
     if costly.is_empty():
         return ""
     worst = costly.sort(share).row(-1, named=True)
     who = f", process {worst['process']}" if len(last) > 1 else ""
     return (
-        f"Since the start ({duration_text(worst['start_s'])}, {worst['gc_num']:,} cycles{who}), GC "
-        f"has taken {worst['gc_cpu_since_start_pct']:.0f} % of the CPU, as the runtime prints."
+        f"Since the start ({duration_text(worst['until_s'])}, {worst['gc_num']:,} cycles{who}), GC "
+        f"has taken {worst[_PRINTED]:.0f} % of the CPU, as the runtime prints."
     )
 
 
@@ -105,7 +112,7 @@ def _bounds(spans: pl.DataFrame) -> tuple[float, float] | None:
     if spans.is_empty() or (spans["cpus"] < spans["procs"]).any():
         # The runtime also counts workers that wait for a CPU.
         return None
-    procs, ends_s, share = (pl.col(name) for name in ("procs", "end_s", _SINCE_START[-1]))
+    procs, ends_s, share = (pl.col(name) for name in ("procs", "end_s", _PRINTED))
     ends = of_each_process(
         spans,
         pl.col("gc_num").first(),
@@ -117,14 +124,14 @@ def _bounds(spans: pl.DataFrame) -> tuple[float, float] | None:
         (procs.max() == procs.min()).alias("is_same"),
     )
     least_s = most_s = whole_s = 0.0
-    for _, first, before, printed, time_s, begin_s, end_s, is_same in ends.iter_rows():
+    for _, first, before, printed, time_s, begin_s, until_s, is_same in ends.iter_rows():
         if None in (before, printed, time_s, begin_s) or not (is_same or first == 1):
             return None
         # What was taken before the first cycle of a late log is not in its lines.
-        begin_s, end_s = (0.0, time_s) if first == 1 else (begin_s, end_s)
-        least_s += (printed * end_s - (before + 1) * begin_s) / 100
-        most_s += ((printed + 1) * end_s - before * begin_s) / 100
-        whole_s += end_s - begin_s
+        begin_s, until_s = (0.0, time_s) if first == 1 else (begin_s, until_s)
+        least_s += (printed * until_s - (before + 1) * begin_s) / 100
+        most_s += ((printed + 1) * until_s - before * begin_s) / 100
+        whole_s += until_s - begin_s
     if not whole_s > 0:
         return None
     return max(least_s / whole_s, 0.0), min(most_s / whole_s, 1.0)

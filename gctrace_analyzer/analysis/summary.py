@@ -136,7 +136,7 @@ class Summary(Plain):
         total_s, own = self.gc_cpu_cores * self.span_s, self.gc_cpu_share or 1.0
         ends = (self.gc_cpu_share_low or own, min(self.gc_cpu_share_high or own, 1.0))
         # Readers compare a sum of few cycles with their lines, and a share with nothing.
-        if ends[1] - ends[0] <= _WIDE * own:
+        if ends[1] - ends[0] <= _EXACT * own:
             ends = (own, own)
         return between_text(*(duration_text(total_s * end / own) for end in ends))
 
@@ -166,8 +166,11 @@ class Summary(Plain):
 _NEARLY_ALL = 0.9
 """Share of the time that counts as nearly all."""
 
-_WIDE = 0.1
+_WIDE = 0.05
 """Share of GC CPU. If an end is farther from it, the range is shown instead of one value."""
+
+_EXACT = 0.01
+"""Share of a CPU time. A narrower range is within its third digit."""
 
 _IN_BURSTS = 0.2
 """Ratio of the median interval to the mean. Below it, the mean describes no cycle: the log has a
@@ -223,8 +226,8 @@ def summarize(
         figures |= bounded(figures, spans)
     share = figures["gc_cpu_share"]
     if has_gaps and of_gc is not None and share is not None:
-        # Sums over all lines, including those after a missing one.
-        figures["assist_share_of_cpu"] = of_gc * share
+        is_most = figures["missing_cycles"] > figures["cycles"]
+        figures["assist_share_of_cpu"] = None if is_most else of_gc * share
     warnings.extend(about_cpus(spans))
     summary = Summary(**figures, warnings=())
     if summary.gc_cpu_range is not None:

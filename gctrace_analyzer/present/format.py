@@ -10,7 +10,7 @@ from contextvars import ContextVar
 from typing import TYPE_CHECKING
 
 from gctrace_analyzer import units
-from gctrace_analyzer.units import between_text, digits, percent
+from gctrace_analyzer.units import LEAST_PERCENT, between_text, digits, percent
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -60,6 +60,8 @@ def share(value: float | None) -> str:
     """
     if value is None:
         return NONE
+    if 0 < 100 * value < LEAST_PERCENT:
+        return percent(value)
     return f"{digits(100 * value, 3 if abs(value) >= 0.1 else 2)} %"
 
 
@@ -77,8 +79,8 @@ _AS_ONE = 1.05
 def assists(s: Summary) -> tuple[str, str]:
     """Formats the shares of GC CPU and of all CPU that mark assists took, or their ranges.
 
-    The uncertain part of pauses does not change the assists' share of all CPU. The uncertain time
-    of cycles does not change their share of the GC CPU of the same cycles.
+    Uncertain pauses do not change the assists' share of all CPU, and the uncertain time of cycles
+    does not change their share of the GC CPU.
     """
     of_gc, of_all, gc_cpu = s.assist_share_of_gc_cpu, s.assist_share_of_cpu, s.gc_cpu_share
     if s.gc_cpu_range is None or not of_gc or not gc_cpu:
@@ -128,9 +130,11 @@ def nanoseconds(value: float | None) -> str:
 _FEWEST = 2
 """Cycles. A single one has no time to another."""
 
-
 _NEAR = 1.5
 """Ratio to the median. If no interval is this close, the median describes none of them."""
+
+_APART, _MOST = 3.0, 0.75
+"""Ratio to a time that is near it, and the share of all times near one of two, in bursts."""
 
 
 def interval(
@@ -150,10 +154,13 @@ def interval(
     if summary.is_in_bursts and usual_ms is not None and gaps_ms is not None:
         # A median of all intervals would count the gaps.
         inside_ms = gaps_ms.filter(gaps_ms < 1000 / (summary.gc_per_s or 1))
-        apart_ms = float(inside_ms.median() or 0)  # type: ignore[arg-type]  # numbers
-        apart = "under 1 ms" if apart_ms < 1 else milliseconds(apart_ms)
-        return f"bursts: every {apart}; gaps: {milliseconds(usual_ms)}"
-    # The log has times in whole milliseconds.
+        inside = float(inside_ms.median() or 0)  # type: ignore[arg-type]  # numbers
+        known = gaps_ms.drop_nulls().clip(1.0)
+        near = [known.is_between(ms / _APART, ms * _APART) for ms in (max(inside, 1), usual_ms)]
+        if ((near[0] | near[1]).mean() or 0) >= _MOST:  # type: ignore[operator]  # a number
+            apart = "under 1 ms" if inside < 1 else milliseconds(inside)
+            return f"bursts: every {apart}; gaps: {milliseconds(usual_ms)}"
+        return f"every {milliseconds(known.min())} to {milliseconds(known.max())}"  # type: ignore[arg-type]
     apart = "under 1 ms" if apart_ms < 1 else milliseconds(apart_ms)
     if apart_ms and gaps_ms is not None and gaps_ms.count():
         low, high = (milliseconds(end) for end in (gaps_ms.min(), gaps_ms.max()))  # type: ignore[arg-type]

@@ -46,7 +46,10 @@ def test_a_log_without_cycles_has_no_baseline() -> None:
     [
         ({"count": 4}, "only 2 steady cycles after the first 0.5 s; at least 5 are needed"),
         ({"count": 300, "every": 0.002, "mark": 1}, "s are too few: 0.4 s are needed"),
-        ({"start": 100, "end": 100, "live": 100, "goal": 200}, "allocates too little"),
+        (
+            {"start": 100, "end": 100, "live": 100, "goal": 200},
+            "do not show how much the program allocates",
+        ),
     ],
 )
 def test_a_log_that_shows_no_load_is_refused_with_the_reason(

@@ -336,7 +336,12 @@ def frequency(trace: Trace, said: Said) -> Iterator[Pair]:
     if bursts and inside and not is_about(milliseconds(bursts[1]), median(inside), 1):
         yield bursts[0], median(inside)
     seconds = {"second": 1, "minute": 60, "hour": 3600}
-    for value, per in said.all(rf"GC runs ({NUMBER}) times an? (second|minute|hour)"):
+    for since, value in said.all(rf"since ({TIME}) \(.*?\) GC runs ({NUMBER}) times a second"):
+        later = [c.at_s for c in trace.cycles if 1000 * c.at_s > milliseconds(since)]
+        rate = (len(later) - 1) / (later[-1] - later[0])
+        if not is_near(number(value), rate, rate, 0.1 * rate):
+            yield (since, value), rate
+    for value, per in said.all(rf"(?<!\) )GC runs ({NUMBER}) times an? (second|minute|hour)"):
         if s["gc_per_s"] and not is_about(number(value) / seconds[per], s["gc_per_s"]):
             yield (value, per), s["gc_per_s"]
     active = sum(c.active_s for c in trace.cycles) / trace.span_s if trace.span_s else 1

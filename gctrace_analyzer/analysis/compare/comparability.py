@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import re
 from statistics import fmean
 from typing import TYPE_CHECKING, Literal
 
@@ -107,7 +109,7 @@ def differences(
             f"{traced} is from gctrace, the other side from metrics: gctrace shows too much "
             "allocation, and the heap peak of metrics is the largest heap goal.",
         )
-    elif was.go and now.go and was.go != now.go:
+    elif was.go and now.go and not may_be_equal(was.go, now.go):
         yield Difference(
             "incomparable",
             "go_version",
@@ -127,6 +129,29 @@ def differences(
     yield from _contention(before, after)
     for label, side in ((was.label, before[1]), (now.label, after[1])):
         yield from _notes_on_side(label, side)
+
+
+def may_be_equal(one: str, other: str) -> bool:
+    """Returns whether two Go versions, or ranges of them, may be the same.
+
+    >>> may_be_equal("go1.21+", "go1.18+"), may_be_equal("go1.22.1", "go1.22.3")
+    (True, False)
+    >>> may_be_equal("go1.6–1.17", "go1.18+")
+    False
+    """
+    if not any(mark in text for text in (one, other) for mark in "+–"):
+        return one == other
+    ends = [[*map(int, _MINOR.findall(text))] for text in (one, other)]
+    if not all(ends):
+        return False
+    high = [
+        math.inf if "+" in text else minor[-1]
+        for text, minor in zip((one, other), ends, strict=True)
+    ]
+    return max(ends[0][0], ends[1][0]) <= min(high)
+
+
+_MINOR = re.compile(r"\b(?:go)?1\.(\d+)")
 
 
 def _load_difference(
@@ -150,7 +175,8 @@ def _load_difference(
             "incomparable",
             "load",
             f"The allocation rate differs ({rates}). Either the load was different, or the "
-            f"program allocates {'more' if part > 0 else 'less'} for the same work.",
+            f"program allocates {'more' if part > 0 else 'less'} for the same work, or gets "
+            f"{'more' if part > 0 else 'less'} work done per second.",
         )
     work = _of_same_work(*sides) if lengths_differ(*sides) else None
     if work:

@@ -17,7 +17,7 @@ from gctrace_analyzer.analysis.settings.setters import limit_sets_most_goals
 from gctrace_analyzer.analysis.timeline.levels import moved
 from gctrace_analyzer.frozen import frozen
 from gctrace_analyzer.ingest.rows import column_of, complete, median, since, where, with_largest
-from gctrace_analyzer.units import between_text, digits, duration_text
+from gctrace_analyzer.units import between_text, digits, frequency_text
 
 # Every rule prints shares.
 from gctrace_analyzer.units import percent as percent
@@ -376,8 +376,8 @@ def rate_text(summary: Summary, rate: float, text: Callable[[float], str]) -> st
 def often_text(summary: Summary) -> str:
     """Returns how often GC runs, with the digits of the figures of a report."""
     rate = summary.gc_per_s or 0.0
-    if 0 < rate < 1 and not summary.rate_factors:
-        return f"every {duration_text(1 / rate)}"
+    if not summary.rate_factors:
+        return frequency_text(rate)
     return f"{rate_text(summary, rate, lambda end: digits(end, 3))} times a second"
 
 

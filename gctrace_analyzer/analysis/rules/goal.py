@@ -214,7 +214,8 @@ def gogc_off_without_limit(facts: ProcessFacts) -> Iterator[Evidence]:
     meaning="GOGC or the memory limit changes while the program runs, so figures of the whole run "
     "mix several settings.",
     condition="No single setting explains the heap goals, and several in turn do: a change "
-    "counts if it explains at least 6 more goals (`regimes`).",
+    "counts if it explains at least 6 more goals, or all of 3 or more goals at one end of a log "
+    "next to steady ones with the same live heap (`regimes`).",
     advice="Check whether a tuner, `debug.SetGCPercent` or `debug.SetMemoryLimit` is intended, and "
     "look at the segments one by one.",
     needs="goals that only several settings in turn explain",

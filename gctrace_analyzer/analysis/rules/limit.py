@@ -19,7 +19,7 @@ from gctrace_analyzer.analysis.rules.finding import (
     total,
 )
 from gctrace_analyzer.analysis.rules.registry import rule
-from gctrace_analyzer.analysis.settings.naming import limit_text
+from gctrace_analyzer.analysis.settings.naming import distinct, limit_text
 from gctrace_analyzer.analysis.settings.setters import limit_eased
 from gctrace_analyzer.analysis.timeline.limiter import verdict
 from gctrace_analyzer.ingest.rows import column_of, median, not_null
@@ -298,20 +298,33 @@ def limit_tight(facts: ProcessFacts) -> Iterator[Evidence]:
             few = f"In {count} GOMEMLIMIT left the live heap {room}."
             yield Evidence("info", few, {"effective_gogc_p50": gogc})
             return
-        runs = "often" if facts.summary.gc_per_s is None else often_text(facts.summary)
-        if facts.summary.gc_cpu_share is not None:
+        since = _last_of_several(facts)
+        is_known = since is None and facts.summary.gc_per_s is not None
+        runs = often_text(facts.summary) if is_known else "often"
+        if since is None and facts.summary.gc_cpu_share is not None:
             runs += f" and takes {gc_cpu_text(facts.summary)} of the CPU"
         close = f"GOMEMLIMIT leaves the live heap {room}{_taken(facts)}, so GC runs {runs}."
         yield Evidence(
             "bad" if gogc < t.limit_gogc_bad else "warn",
             close,
             {"effective_gogc_p50": gogc},
+            start_s=since,
+            end_s=None if since is None else maximum(facts.cycles["end_s"]),
             examples=example_lines(
                 facts.limited_cycles.sort("effective_gogc", nulls_last=True)
             ),
             headline=close,
             explained_by=_causes(facts, () if _thrashed_in_passing(facts) else ("GC016",)),
         )
+
+
+def _last_of_several(facts: ProcessFacts) -> float | None:
+    """Returns since when the last of several settings is in effect, if that is the memory limit.
+
+    The figures of the whole run are then those of no setting.
+    """
+    settings = distinct(facts.regimes)
+    return settings[-1].start_s if len(settings) > 1 and settings[-1].is_limited else None
 
 
 def _others_cost_more(facts: ProcessFacts) -> bool:

@@ -236,8 +236,8 @@ def live_heap_step(facts: ProcessFacts) -> Iterator[Evidence]:
 @rule(
     "GC028",
     "ballast-present",
-    meaning="The live heap is constant from the start: it is data that was loaded once, or a "
-    "ballast. Since Go 1.19 a ballast is unnecessary: GOGC and GOMEMLIMIT have the same "
+    meaning="The live heap is constant from the start: it was allocated once, such as data, a "
+    "pool or a ballast. Since Go 1.19 a ballast is unnecessary: GOGC and GOMEMLIMIT have the same "
     "effect.",
     condition="The live heap is at least {t.ballast_min_mib:.0f} MiB from the first or second "
     "cycle on and varies by at most {t.ballast_spread:.0%} of its minimum, and the memory "

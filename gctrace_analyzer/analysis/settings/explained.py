@@ -38,6 +38,9 @@ _SWEPT_MIB = 2.0
 _FEWEST_RAISED = 2
 """Goals in a row, the last ones, that prove a higher GOGC."""
 
+_FEWEST_APART = 3
+"""Goals at one end of a log, and next to them, that prove a change at the same live heap."""
+
 _NARROW = 1.25
 """Ratio of the ends of an interval of GOGC. In a narrower one, a usual value is hardly chance."""
 
@@ -100,6 +103,7 @@ def parts_of(seen: pl.DataFrame, known: Known) -> list[Part]:
                 break
             joined[-2:] = [both]
     joined += _raised_last(joined, seen, known)
+    joined = _with_changed_ends(joined, seen, known)
     limited = any(part.state.is_limited for part in joined)
     return [_with_alternative(part, seen, known, limited=limited) for part in joined]
 
@@ -123,6 +127,46 @@ def _raised_last(joined: list[Part], seen: pl.DataFrame, known: Known) -> list[P
     low, high = greatest(rows["low"]), -greatest(-rows["high"])
     usual = search.usual_between(low, high)
     return [Part(State(usual or (low + high) / 2, math.inf, 0.0), first, end)]
+
+
+def _with_changed_ends(joined: list[Part], seen: pl.DataFrame, known: Known) -> list[Part]:
+    """Returns the parts, with first or last goals apart that need another setting.
+
+    The search accepts a few unexplained goals, and a limit's goal that drifts. But neither are
+    all the goals at one end of a log next to steady ones, if the live heap is the same.
+    """
+    first = joined[0]
+    count, other = _apart(seen[: first.end], first.state, known)
+    if other is not None:
+        head = Part(other, 0, count)
+        joined = [head, first._replace(begin=count), *joined[1:]]
+    last = joined[-1]
+    count, other = _apart(seen[last.begin : last.end].reverse(), last.state, known)
+    if other is not None:
+        tail = Part(other, last.end - count, last.end)
+        joined = [*joined[:-1], last._replace(end=tail.begin), tail]
+    return joined
+
+
+def _apart(rows: pl.DataFrame, state: State, known: Known) -> tuple[int, State | None]:
+    """Returns how many first goals a state does not explain, and the only one that does."""
+    count = next(
+        (at for at, is_unlike in enumerate(search.unlike(rows, state)) if not is_unlike), 0
+    )
+    own, beside = rows[:count], rows[count : 2 * count]
+    live = rows["live"][: 2 * count]
+    is_same = greatest(live) <= _SAME_LIVE * -greatest(-live) + 1
+    if (
+        min(len(own), len(beside)) < _FEWEST_APART
+        or not is_same
+        or any(search.unlike(beside, state))
+    ):
+        return 0, None
+    tops = None if known.limit.value == math.inf or not rows["stacks"].count() else ()
+    part, *others = search.search(own, known.gogc.value, tops)
+    # The goal of the cycle that a change starts may be that of neither.
+    is_one = not others and sum(search.unlike(own, part.state)) < 2
+    return count, part.state if is_one else None
 
 
 def _settled(seen: pl.DataFrame, known: Known) -> Part | None:
@@ -286,7 +330,11 @@ def _with_alternative(part: Part, seen: pl.DataFrame, known: Known, *, limited: 
     is_narrow = low > 0 and high <= _NARROW * low and len(rows) >= FEWEST_GOALS
     if cost <= search.COMMON and is_narrow and not limited:
         return part
-    ends = search.near(median(rows["goal"]))
+    top = median(rows["goal"])
+    ends = search.near(top)
+    if known.gogc.wins and (known.gogc.value or 0.0) > (1 + STATED_TOLERANCE) * high:
+        # A GOGC that is known for sure is too high for these goals.
+        return part._replace(state=State(known.gogc.value or math.inf, top, search.LIMIT))
     return part._replace(both=_mostly(rows["goal"], ends) and not exceeds(rows, ends[1]))
 
 

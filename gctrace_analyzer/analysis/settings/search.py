@@ -71,6 +71,12 @@ allows prove a change. A GOGC that explains fewer goals than the second value is
 default is assumed."""
 
 
+_MOST_UNLIKE = 20
+"""Goals at the end of a part that its state does not explain. More would be a part of their own."""
+
+_SHOWN = pl.col("low", "low_raised", "high", "goal", "live").fill_null(math.nan)
+
+
 class State(NamedTuple):
     """What sets the goals: GOGC in percent (infinite: off), and the limit's goal in MiB.
 
@@ -160,15 +166,14 @@ def search(
         tops: goals in MiB that known limits would set; None if there is no limit.
     """
     states = list(_states(ranges, stated, tops))
-    shown = pl.col("low", "low_raised", "high", "goal", "live").fill_null(math.nan)
     constants = (
         *(SWITCH, _NEAR, _DRIFT, _FAR, FAR_TIMES),
         *(_NEAR_SHARE, _NEAR_TIMES, DRIFT_LOW, DRIFT_HIGH),
     )
     if (compiled := core.compiled()) is not None:
-        runs = compiled.settings_path(core.packed(ranges.select(shown)), states, constants)
+        runs = compiled.settings_path(core.packed(ranges.select(_SHOWN)), states, constants)
     else:
-        runs = _path([column.to_list() for column in ranges.select(shown)], states)
+        runs = _path([column.to_list() for column in ranges.select(_SHOWN)], states)
     stretches, begin = [], 0
     for number, length in runs:
         stretches.append(Part(states[number], begin, begin + length))
@@ -297,6 +302,12 @@ def _path(columns: list[list[float]], states: list[State]) -> list[tuple[int, in
         runs.append((number, length))
         number = number if number in stay else cheapest
     return runs[::-1]
+
+
+def unlike(ranges: pl.DataFrame, state: State) -> list[bool]:
+    """Returns of each of the first goals whether a state explains it at most by drift."""
+    goals = ranges.head(_MOST_UNLIKE).select(_SHOWN).iter_rows()
+    return [_unexplained(state, *goal) >= _DRIFT for goal in goals]
 
 
 def _unexplained(

@@ -138,6 +138,16 @@ def _is_answered(finding: Finding, report: Report) -> bool:
     return report.advice.baseline.other_cause is not None and finding.id in CURED_BY_SETTINGS
 
 
+def _advice(finding: Finding, report: Report) -> str:
+    """Returns what to do; it mentions a recommended setting only if there is one."""
+    settings, of_setting = report.advice.recommendations, "Use a recommended setting, or "
+    is_other = finding.process not in (None, report.subject)
+    if not (is_other or settings.is_empty() or settings["now"][0]):
+        return finding.advice
+    rest = finding.advice.removeprefix(of_setting)
+    return f"{rest[:1].upper()}{rest[1:]}"
+
+
 def _problem(finding: Finding, report: Report) -> Problem:
     # The verdict already has the consequence of the first problem, and what to do.
     first = report.verdict
@@ -169,5 +179,5 @@ def _problem(finding: Finding, report: Report) -> Problem:
         "" if evidence and (leads or is_stated) else RULES[finding.id].meaning,
         evidence,
         _place(finding, report),
-        "" if leads or _is_answered(finding, report) else finding.advice,
+        "" if leads or _is_answered(finding, report) else _advice(finding, report),
     )

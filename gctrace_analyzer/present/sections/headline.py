@@ -18,6 +18,7 @@ from gctrace_analyzer.analysis.settings.naming import (
     distinct,
     gogc_name,
     present,
+    range_name,
     setting_text,
 )
 from gctrace_analyzer.frozen import frozen
@@ -89,7 +90,9 @@ def verdict(report: Report) -> Statement:
     parts = [reached.sentence]
     if reached.start_s is not None:
         when = f", when {reached.changed}" if reached.changed else ""
-        parts.append(f"It began at {report.moment(reached.process, reached.start_s)}{when}.")
+        began = report.moment(reached.process, reached.start_s)
+        if f"since {began} (" not in reached.sentence:
+            parts.append(f"It began at {began}{when}.")
     risen, next_step = rise(report)
     parts.extend(filter(None, [risen]))
     level, action = reached.level, f"{reached.action} {next_step}".strip()
@@ -249,11 +252,12 @@ def _cores(s: Summary) -> str:
     note = "of all CPU"
     if s.gc_cpu_most_cores is not None and s.cpus is not None:
         note = cores_text(s.gc_cpu_most_cores, s.cpus)
+    is_range = s.gc_cpu_range and (s.gc_cpu_most_cores or 0) >= LEAST_CORES
     if with_idle := gc_cpu_with_idle(s):
-        note += f"; {with_idle} with idle"
+        most = "up to " if s.gc_cpu_range and not is_range else ""
+        note += f"; {most}{with_idle} with idle"
     if s.is_of_single_cycles:
         note += f", in {_these(s, 'this cycle', 'these cycles')}"
-    is_range = s.gc_cpu_range and (s.gc_cpu_most_cores or 0) >= LEAST_CORES
     return f"up to {note}" if is_range else note
 
 
@@ -285,15 +289,23 @@ def _goal(report: Report, p50: float) -> tuple[str, str]:
         later = report.analysis.cycles.filter(pl.col("start_s") > moved.start_s)
         return mib(median_of(later["heap_goal_mib"])), setter
     p50, word = _over_time(report, "heap_goal_mib", p50)
-    if len(goals := not_null(report.analysis.cycles["heap_goal_mib"])) == 2:
-        # Between two goals, a median is neither.
-        p50 = float(goals[0])
+    goals = not_null(report.analysis.cycles["heap_goal_mib"])
+    # A median of two far goals was never a goal.
+    nearest = min(
+        goals.unique(maintain_order=True), key=lambda goal: abs(goal - p50), default=p50
+    )
+    if abs(nearest - p50) > _SAME_MIB:
+        p50 = float(nearest)
     last = _last_if_far(report, "heap_goal_mib", p50)
     if word != "median" and _SETTERS["heap-minimum"] in setter:
         # That sets most goals, but not those of most of the time.
         setter = word
     note = "; ".join(filter(None, (setter, *_large_roots(report), last)))
     return mib(p50), note or _MEDIAN * report.analysis.by_dumps
+
+
+_SAME_MIB = 1.0
+"""MiB. The printed sizes are truncated, so that a nearer one is the same."""
 
 
 def _large_roots(report: Report) -> Iterator[str]:
@@ -408,7 +420,7 @@ def _setter(report: Report) -> str:
     # The setter is not reported if it is known for only a few cycles.
     if len(regimes) == 1 and (regime := regimes[0]).set_by == "either":
         low, high = regime.memory_limit_mib_low or 0, regime.memory_limit_mib_high
-        limit = f" of {low:,.0f}–{high:,.0f} MiB" if high else ""
+        limit = f" of {range_name(low, high).lstrip('=')} MiB" if high else ""
         return f"set by {gogc_name(regime)} or a limit{limit}"
     if 2 * cycles <= report.analysis.summary.cycles:
         both = [setters.get(name, 0) for name in ("gogc", "memory-limit")]
@@ -438,7 +450,7 @@ def _limit(report: Report) -> str:
     # Shorter than in a sentence, to fit into 80 columns.
     low, high = regime.memory_limit_mib_low, regime.memory_limit_mib_high
     if high is None:
-        return f"inferred limit of at least {low:,.0f} MiB"
+        return f"inferred limit of at least {low:,.0f} MiB" if low and low >= 1 else ""
     return (
         f"inferred limit {low:,.0f}–{high:,.0f} MiB"
         if low

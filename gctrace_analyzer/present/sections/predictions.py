@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from gctrace_analyzer.advise.phrases import order
 from gctrace_analyzer.advise.prediction.model import Setting
+from gctrace_analyzer.advise.subject import BURSTS
 from gctrace_analyzer.advise.whatif import saved_by_less
 from gctrace_analyzer.present.document import Gap, Paragraphs, Sentence, Sentences
 from gctrace_analyzer.present.format import mib_per_s
@@ -161,6 +162,8 @@ def _load(baseline: Predictor) -> str:
     as well.
     """
     load, text = baseline.load, _LOADS[baseline.load_model]
+    if baseline.load_model == "fixed-rate" and BURSTS in baseline.warnings:
+        return f"not known. The prediction assumes a {text}"
     if baseline.load_model == "fixed-rate" and load and not load.shows_rate_in_mark:
         return (
             "not known, as the log does not show whether marking slows the program down. The "

@@ -95,6 +95,8 @@ def test_another_go_or_gomaxprocs_is_incomparable() -> None:
     assert (each.kind, each.what) == ("incomparable", "go_version")
     assert "(go1.26 → go1.25)" in each.sentence
     assert found(after=replace(AFTER, go=None)) == []
+    # The lines of one side need not show as much of the version as those of the other.
+    assert found(replace(BEFORE, go="go1.21+"), replace(AFTER, go="go1.18+")) == []
     both = POINTS.with_columns(procs=pl.Series([4] * 20 + [8] * 20))
     each = only(runs=(side(), side(both)))
     assert (each.kind, each.what) == ("incomparable", "procs")

@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+from io import StringIO
+
+import pytest
+
+import gctrace_analyzer as gca
 from gctrace_analyzer.testing import read_text
 from tests.helpers.facts import log_of
 
@@ -35,6 +40,68 @@ def test_two_higher_goals_at_the_end_are_a_change_of_gogc() -> None:
 
 def test_one_higher_goal_at_the_end_is_no_change() -> None:
     assert len(read_text(retuned(300, 1)).analysis.regimes_of(0)) == 1
+
+
+def changed(
+    before: tuple[int, int], after: tuple[int, int], cycles: tuple[int, int], start: int = 2
+) -> str:
+    """Returns a log from its second cycle: two settings, each a GOGC and a limit's goal."""
+
+    def live(n: int) -> int:
+        return 60 + n % 3
+
+    def goal(n: int) -> int:
+        gogc, most = before if n <= cycles[0] else after
+        return min(int((live(n - 1) + 0.5) * (1 + gogc / 100)), most + n % 2)
+
+    log = log_of(
+        sum(cycles),
+        live=live,
+        start=lambda n: goal(n) - 3,
+        end=lambda n: goal(n) - 2,
+        goal=goal,
+    )
+    return "".join(log.splitlines(keepends=True)[start - 1 :])
+
+
+NO_LIMIT = 1000
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "cycles"),
+    [
+        ((200, NO_LIMIT), (200, 79), (7, 5)),
+        ((100, NO_LIMIT), (50, NO_LIMIT), (20, 5)),
+        ((100, NO_LIMIT), (100, 95), (20, 5)),
+        ((100, NO_LIMIT), (100, 95), (5, 8)),
+        ((200, NO_LIMIT), (100, NO_LIMIT), (5, 8)),
+        ((100, 90), (100, NO_LIMIT), (10, 5)),
+        ((50, NO_LIMIT), (50, 75), (30, 4)),
+    ],
+)
+def test_a_short_log_with_two_settings_has_no_third_one(
+    before: tuple[int, int], after: tuple[int, int], cycles: tuple[int, int]
+) -> None:
+    """At the same live heap, the goals at one end of a log do not jump without a change."""
+    run = read_text(changed(before, after, cycles))
+    first, last = run.analysis.regimes_of(0)
+    assert (first.cycles, last.cycles) == (cycles[0] - 1, cycles[1])
+    assert "inferred limit" not in run.to_markdown()
+
+
+def test_a_limit_set_in_the_middle_does_not_cause_what_came_before() -> None:
+    text = read_text(changed((200, NO_LIMIT), (200, 72), (40, 60), 1)).to_markdown()
+    assert "so GC runs often. The settings changed: since" in text
+    assert "GC runs 5.00 times a second and takes" in text
+    assert "It began at" not in text
+
+
+def test_a_given_gogc_that_is_too_high_for_the_goals_did_not_set_them() -> None:
+    text = changed((200, 79), (200, 79), (3, 3))
+    run = gca.read(StringIO(text), gogc=200, memory_limit="90MiB", go_version="1.25")
+    (regime,) = run.analysis.regimes_of(0)
+    assert (regime.set_by, regime.gogc_pct) == ("memory-limit", 200)
+    assert "set by GOMEMLIMIT=90.0 MiB" in run.to_markdown()
 
 
 def test_an_effective_gogc_is_not_that_of_several_processes() -> None:
