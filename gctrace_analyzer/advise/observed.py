@@ -71,10 +71,7 @@ def baseline_of(analysis: Analysis, constants: Constants = CONSTANTS) -> Baselin
         why = "the input does not show what GC costs now" if has_dumps else "no GC cycles"
         return without_load(analysis, settings, why)
     non_heap = _non_heap_mib(analysis.tables["memstats"])
-    cycles, own = (
-        of_process(analysis.cycles, process),
-        of_process(analysis.enriched, process),
-    )
+    cycles, own = of_process(analysis.cycles, process), of_process(analysis.enriched, process)
     highest = Highest.of(cycles)
     regimes = analysis.regimes_of(process)
     regime, changed = regimes[-1], len(regimes) > 1
@@ -82,7 +79,7 @@ def baseline_of(analysis: Analysis, constants: Constants = CONSTANTS) -> Baselin
     is_last = pl.col("gc_num") > regime.first_gc if changed else pl.lit(value=True)
     if (eased := limit_eased(own)) is not None:
         is_last &= pl.col("start_s") > eased.until_s
-    move = moved(own.filter(is_last))
+    move = moved(own.filter(is_last)) if changed or eased else analysis.moved(process)
     if move is not None and move.cycles > FEW_CYCLES:
         # The first cycle of a smaller heap still had the goal of the larger one.
         is_last &= pl.col("start_s") > move.at_s

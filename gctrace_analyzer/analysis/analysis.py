@@ -25,7 +25,9 @@ from gctrace_analyzer.analysis.summary import Summary, diagnosed, summarize, too
 from gctrace_analyzer.analysis.thresholds import DEFAULT, Thresholds, with_promises
 from gctrace_analyzer.analysis.timeline import episodes as episodes_of
 from gctrace_analyzer.analysis.timeline import segments as segments_of
+from gctrace_analyzer.analysis.timeline.levels import Moved, moved
 from gctrace_analyzer.analysis.trend import LiveGrowth, live_growth
+from gctrace_analyzer.frozen import computed_once
 from gctrace_analyzer.ingest.processes import longest_process
 from gctrace_analyzer.ingest.rows import column_of, compact, is_long, of_process, where
 from gctrace_analyzer.ingest.sniff import runs_benchmarks, started_by_go
@@ -70,10 +72,6 @@ class Analysis:
         self.promised = promised or {}
         self.thresholds = with_promises(thresholds, self.promised)
         self._given = given or Settings()
-        self._windows: dict[float, pl.DataFrame] = {}
-        self._growth: dict[int, LiveGrowth | None] = {}
-        self._summaries: dict[int, Summary] = {}
-        self._mmu: dict[int, pl.DataFrame] = {}
 
     @property
     def tables(self) -> Mapping[str, pl.DataFrame]:
@@ -274,21 +272,19 @@ class Analysis:
         """Minimum mutator utilization (`schema.MMU`)."""
         return mmu.mmu(self.corrected)
 
+    @computed_once
     def mmu_of(self, process: int | None) -> pl.DataFrame:
         """Returns the rows of `mmu` for one process: in a crash loop, no other is ever shown."""
         if process is None:
             return schema.empty("mmu")
-        if len(self.log.tables["processes"]) == 1:
+        if len(self.tables["processes"]) == 1:
             return self.mmu
-        if process not in self._mmu:
-            self._mmu[process] = mmu.mmu(of_process(self.corrected, process))
-        return self._mmu[process]
+        return mmu.mmu(of_process(self.corrected, process))
 
+    @computed_once
     def windows(self, length_s: float) -> pl.DataFrame:
         """Returns the figures of consecutive windows of equal length (`schema.WINDOWS`)."""
-        if length_s not in self._windows:
-            self._windows[length_s] = windows_of.windows(self.spans, length_s)
-        return self._windows[length_s]
+        return windows_of.windows(self.spans, length_s)
 
     @cached_property
     def trend(self) -> pl.DataFrame:
@@ -345,23 +341,20 @@ class Analysis:
         rows = self.log.tables["processes"].iter_rows(named=True)
         return tuple((row, self.summary_of(row["process"])) for row in rows)
 
+    @computed_once
     def summary_of(self, process: int) -> Summary:
         """Returns the figures of one process; in a crash loop, few processes are ever needed."""
         processes = self.log.tables["processes"]
         if len(processes) == 1:
             return self.summary
-        if process not in self._summaries:
-            self._summaries[process] = (
-                self.dumps.summary_of(process)
-                if self.cycles.is_empty()
-                else summarize(
-                    of_process(self.cycles, process),
-                    processes.filter(process=process),
-                    spans=of_process(self.spans, process),
-                    impossible=self.log.impossible,
-                )
-            )
-        return self._summaries[process]
+        if self.cycles.is_empty():
+            return self.dumps.summary_of(process)
+        return summarize(
+            of_process(self.cycles, process),
+            processes.filter(process=process),
+            spans=of_process(self.spans, process),
+            impossible=self.log.impossible,
+        )
 
     @cached_property
     def summaries(self) -> dict[int, Summary]:
@@ -373,13 +366,19 @@ class Analysis:
 
     @cached_property
     def _diagnosed_points(self) -> pl.DataFrame:
+        if len(self.summaries) == len(self.tables["processes"]):
+            return self._points
         return where(self._points, column_of(self._points, "process").is_in([*self.summaries]))
 
+    @computed_once
     def live_growth(self, process: int) -> LiveGrowth | None:
         """Returns the growth of one process's live heap; None if there is no significant growth."""
-        if process not in self._growth:
-            self._growth[process] = live_growth(of_process(self._points, process))
-        return self._growth[process]
+        return live_growth(of_process(self._points, process))
+
+    @computed_once
+    def moved(self, process: int) -> Moved | None:
+        """Returns the present level of one process's live heap; None if it was always there."""
+        return moved(of_process(self._points, process), self.thresholds)
 
     @cached_property
     def _points(self) -> pl.DataFrame:
@@ -427,6 +426,7 @@ class Analysis:
                 self.post_mortems,
                 thresholds=self.thresholds,
                 growth_of=self.live_growth,
+                moved_of=lambda cycles, _: self.moved(cycles["process"][0]),
                 regimes_of=self.regimes_of,
                 pauses_of=self.dumps.cycle_pauses if self.by_dumps else lambda _: None,
                 rules=metrics_findings.RULES if self.by_dumps else diagnose.PROCESS_RULES,

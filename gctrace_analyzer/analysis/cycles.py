@@ -21,10 +21,13 @@ from gctrace_analyzer.errors import MissingColumnsError
 from gctrace_analyzer.ingest.gctrace.columns import WALL_PHASES, end_s, stops_for_all
 from gctrace_analyzer.ingest.rows import (
     after,
+    at_least,
     before,
     each_process,
     follows,
+    in_steps,
     not_null,
+    or_zero,
     precedes,
     with_replaced,
     within_process,
@@ -233,8 +236,8 @@ def with_held(cycles: pl.DataFrame) -> pl.DataFrame:
     """
     if "heap_end_mib" not in cycles.columns:
         return cycles
-    grown = (cycles["heap_end_mib"] - cycles["heap_start_mib"]).clip(0).fill_null(0)
-    return with_replaced(cycles, (cycles["heap_live_mib"] - grown).clip(0))
+    grown = or_zero(at_least(cycles["heap_end_mib"] - cycles["heap_start_mib"], 0))
+    return with_replaced(cycles, at_least(cycles["heap_live_mib"] - grown, 0))
 
 
 def since_before(cycles: pl.DataFrame) -> pl.DataFrame:
@@ -246,8 +249,8 @@ def since_before(cycles: pl.DataFrame) -> pl.DataFrame:
     """
     within = within_process(cycles)
     first, raised, gogc = _of_before(within, go15=has_go15(cycles))
-    rows = cycles.select(*_OF_BEFORE, _follows=follows(within))
-    rows = rows.with_columns(first).rechunk().with_columns(raised).with_columns(gogc)
+    known = {"_follows": follows(within)}
+    rows = in_steps(cycles[[*_OF_BEFORE]], known, first, raised, gogc)
     return rows[["_follows", "_live", "interval_s", "effective_gogc"]]
 
 

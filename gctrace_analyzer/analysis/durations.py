@@ -20,6 +20,7 @@ from gctrace_analyzer.analysis.thresholds import DEFAULT
 from gctrace_analyzer.ingest.gctrace.columns import end_s, stops_for_all
 from gctrace_analyzer.ingest.rows import (
     distinct,
+    in_steps,
     is_one_process,
     not_null,
     within_process,
@@ -70,9 +71,7 @@ FEWEST = 8
 
 
 def correct_durations(
-    cycles: pl.DataFrame,
-    settings: Settings | None = None,
-    memstats: pl.DataFrame | None = None,
+    cycles: pl.DataFrame, settings: Settings | None = None, memstats: pl.DataFrame | None = None
 ) -> pl.DataFrame:
     """Returns the cycles with corrected durations, `stopped_procs`, `COUNTED`, and times.
 
@@ -88,12 +87,11 @@ def correct_durations(
     """
     go = None if settings is None else settings.value("go_version")
     within = within_process(cycles)
-    corrected = with_corrected(cycles, go).with_columns(end_s().alias("end_s"))
-    timed = corrected.with_columns(elapsed_s(within).alias("elapsed_s"))
+    times = {"end_s": end_s()}, {"elapsed_s": elapsed_s(within)}
+    timed = in_steps(with_corrected(cycles, go), *times)
     known = since_start(timed)
     counted = _counted_pauses(timed, known, go, memstats)
-    ends, difference, most = _contradiction(within)
-    known = known.with_columns(ends).with_columns(difference).with_columns(most)
+    known = in_steps(known, *_contradiction(within))
     # Values of a whole process are kept once, not for every cycle.
     return pl.concat([timed, counted, known[["contradiction"]]], how="horizontal").rechunk()
 
@@ -199,8 +197,8 @@ def _counted_pauses(
         known = known.join(exact, on=["process", "gc_num"], how="left", maintain_order="left")
         exact_s = pl.coalesce(pl.col("fraction") * pl.col("capacity_s"), "classes_s")
         known = known.with_columns(exact_s=exact_s)
-    bounds, usable, counted = _counted(within)
-    return known.with_columns(bounds).with_columns(usable).select(counted)
+    *steps, counted = _counted(within)
+    return in_steps(known, *steps).select(counted)
 
 
 def _exact(memstats: pl.DataFrame) -> pl.DataFrame:
@@ -461,8 +459,7 @@ def with_corrected(cycles: pl.DataFrame, go: str | None = None) -> pl.DataFrame:
     whole = not distinct(cycles, "format").isdisjoint(_WHOLE_MS_SHAPES)
     rows = _with_middles(cycles, (*_OF_PAUSES, *_OF_MARKING), whole=whole)
     rows = rows.with_columns(_stopped(rows, go).alias("stopped_procs"))
-    bounds, walls, cpu_times = _corrections(whole=whole)
-    corrected = rows.with_columns(**bounds).with_columns(**walls).with_columns(**cpu_times)
+    corrected = in_steps(rows, *_corrections(whole=whole))
     return cycles.with_columns(
         *corrected[[*_OF_PAUSES, "stopped_procs"]],
         *(corrected[name + _MIDDLE].alias(name) for name in _OF_MARKING),

@@ -17,10 +17,7 @@ from gctrace_analyzer.ingest.rows import complete, distinct, largest, median, no
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-PHASES = {
-    "sweep termination": "stw_sweep_term_ms",
-    "mark termination": "stw_mark_term_ms",
-}
+PHASES = {"sweep termination": "stw_sweep_term_ms", "mark termination": "stw_mark_term_ms"}
 """The phases of a cycle that stop the world, and their columns."""
 
 BOTH = "all pauses"
@@ -101,11 +98,7 @@ def pauses(corrected: pl.DataFrame) -> pl.DataFrame:
         corrected: what `on_real_cpus` returns.
     """
     rows = [
-        {
-            "phase": phase,
-            **_statistics(not_null(corrected[name])),
-            **_longest(corrected, name),
-        }
+        {"phase": phase, **_statistics(not_null(corrected[name])), **_longest(corrected, name)}
         for phase, name in PHASES.items()
         if corrected[name].count()
     ]
@@ -159,8 +152,8 @@ def worst_cycles(corrected: pl.DataFrame, printed: pl.DataFrame, most: int) -> p
 
 def longest_ms(corrected: pl.DataFrame, *names: str) -> float | None:
     """Returns the longest duration as its line prints it; None if all are unknown."""
-    longest = pl.max_horizontal(pl.col(name).max() for name in names)
-    return corrected.select(printed_ms(longest)).item()  # type: ignore[no-any-return]
+    longest = pl.max_horizontal(pl.lit(corrected[name].max(), pl.Float64) for name in names)
+    return pl.select(printed_ms(longest)).item()  # type: ignore[no-any-return]
 
 
 def after_start_up_ms(corrected: pl.DataFrame, t: Thresholds = DEFAULT) -> float | None:

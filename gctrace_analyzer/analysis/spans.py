@@ -41,7 +41,7 @@ from gctrace_analyzer.analysis.cycles import (
 from gctrace_analyzer.analysis.durations import printed_ms
 from gctrace_analyzer.analysis.thresholds import DEFAULT
 from gctrace_analyzer.ingest.gctrace.columns import stopping, stops_for_all
-from gctrace_analyzer.ingest.rows import is_long, within_process
+from gctrace_analyzer.ingest.rows import in_steps, is_long, within_process
 
 if TYPE_CHECKING:
     from gctrace_analyzer.ingest.rows import Within
@@ -71,7 +71,7 @@ def whole(spans: pl.DataFrame) -> pl.DataFrame:
     if _is_whole(spans):
         return spans
     first, second = _of_row()
-    return spans.with_columns(**first).with_columns(**second).rechunk()
+    return in_steps(spans, first, second).rechunk()
 
 
 def select(spans: pl.DataFrame, *columns: pl.Expr | str) -> pl.DataFrame:

@@ -84,9 +84,29 @@ def not_null(values: Values) -> Values:
     return (values.drop_nulls() if values.null_count() else values).rechunk()
 
 
+def at_least(values: pl.Series, least: float) -> pl.Series:
+    """Returns the values, raised to `least`; `clip` is a query."""
+    return values.set(values < least, least)
+
+
+def at_most(values: pl.Series, most: float) -> pl.Series:
+    """Returns the values, lowered to `most`."""
+    return values.set(values > most, most)
+
+
+def or_zero(values: pl.Series) -> pl.Series:
+    """Returns the values with 0 for nulls; skips the query if there are none."""
+    return values.fill_null(0) if values.null_count() else values
+
+
 def median(values: pl.Series) -> float:
     """Returns the median of the known values of a numeric column; 0 without any."""
     return float(not_null(values).median() or 0)  # type: ignore[arg-type]  # a numeric column
+
+
+def mean_of(values: pl.Series) -> float:
+    """Returns the mean of the known values of a numeric column; 0 without any."""
+    return float(values.mean() or 0.0)  # type: ignore[arg-type]  # a numeric column
 
 
 def without(rows: pl.DataFrame, *names: str) -> pl.DataFrame:
@@ -98,6 +118,20 @@ def without(rows: pl.DataFrame, *names: str) -> pl.DataFrame:
 def with_replaced(rows: pl.DataFrame, column: pl.Series) -> pl.DataFrame:
     """Returns the frame with this column in place of the one with the same name."""
     return rows.clone().replace_column(rows.columns.index(column.name), column)
+
+
+def in_steps(rows: pl.DataFrame, *steps: Any) -> pl.DataFrame:
+    """Returns the rows with columns added in steps, each of which needs the ones before.
+
+    In one query, because starting another costs as much as calculating a column of a short log.
+    Optimizing it would cost more than it saves.
+    """
+    query = rows.lazy()
+    for step in steps:
+        query = (
+            query.with_columns(**step) if isinstance(step, dict) else query.with_columns(step)
+        )
+    return query.collect(optimizations=pl.QueryOptFlags._eager())
 
 
 def constant(value: pl.Series, count: int) -> pl.Series:

@@ -15,20 +15,22 @@ from functools import cached_property
 import polars as pl
 
 from gctrace_analyzer.advise.prediction import pacer
-from gctrace_analyzer.advise.prediction.path import (
-    NO_ROOM,
-    Path,
-    at_least,
-    at_most,
-    calm_end_max_mib,
-    mean_of,
-    or_zero,
-    path_of,
-)
+from gctrace_analyzer.advise.prediction.path import NO_ROOM, Path, calm_end_max_mib, path_of
 from gctrace_analyzer.analysis.cycles import since_before
 from gctrace_analyzer.analysis.pauses import LatePauses
 from gctrace_analyzer.analysis.thresholds import DEFAULT
-from gctrace_analyzer.ingest.rows import column_of, complete, median, not_null, since, unforced
+from gctrace_analyzer.ingest.rows import (
+    at_least,
+    at_most,
+    column_of,
+    complete,
+    mean_of,
+    median,
+    not_null,
+    or_zero,
+    since,
+    unforced,
+)
 
 FEWEST = 3
 ROUNDING = 0.05
@@ -153,22 +155,15 @@ class Load:
     @property
     def is_possible(self) -> bool:
         """Whether a program can have such a load; false if the log has impossible values."""
-        rates = (
-            self.span_s,
-            self.gc_per_s,
-            self.cpus,
-            self.mark_ms,
-            self.marked_live,
-            self.goal,
-        )
+        rates = (self.span_s, self.gc_per_s, self.cpus, self.mark_ms, self.marked_live)
         times = (self.assist_ms, self.background_ms, self.idle_ms, self.stw_ms, self.stw_cpu_ms)
         others = (self.alloc, self.alloc_off, self.alloc_in, self.effective_gogc, self.runway)
         return (
-            all(value > 0 for value in (*rates, self.heap_end_max))
+            all(value > 0 for value in (*rates, self.goal, self.heap_end_max))
             and all(value >= 0 for value in times)
             # Objects allocated during marking are marked too.
             and self.true_live > -ROUNDING_MIB
-            and all(map(math.isfinite, (*rates, *times, *others)))
+            and all(map(math.isfinite, (*rates, self.goal, *times, *others)))
         )
 
     @cached_property

@@ -15,7 +15,7 @@ import polars as pl
 from gctrace_analyzer import core
 from gctrace_analyzer.advise.prediction import pacer
 from gctrace_analyzer.analysis.settings.goal_ranges import HEAP_MINIMUM_MIB
-from gctrace_analyzer.ingest.rows import largest, median
+from gctrace_analyzer.ingest.rows import at_least, largest, mean_of, median, or_zero
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -113,26 +113,6 @@ def _again(columns: pl.DataFrame, offset: float) -> Path:
     return Path.of(lambda: columns).shifted(offset)
 
 
-def mean_of(values: pl.Series) -> float:
-    """Returns the mean, or 0 for no values."""
-    return float(values.mean() or 0.0)  # type: ignore[arg-type]  # a numeric column
-
-
-def at_least(values: pl.Series, least: float) -> pl.Series:
-    """Returns the values, raised to `least`; skips the query if all are above it already."""
-    return values.clip(lower_bound=least) if (values < least).any() else values
-
-
-def at_most(values: pl.Series, most: float) -> pl.Series:
-    """Returns the values, lowered to `most`; skips the query if all are below it already."""
-    return values.clip(upper_bound=most) if (values > most).any() else values
-
-
-def or_zero(values: pl.Series) -> pl.Series:
-    """Returns the values with 0 for nulls; skips the query if there are none."""
-    return values.fill_null(0) if values.null_count() else values
-
-
 def _walker(compiled: Core, numbers: Iterator[bytes]) -> Walker:
     return compiled.Walker(
         numbers,
@@ -152,7 +132,7 @@ def path_of(steady: pl.DataFrame) -> Path:
 
 _SIZES = ("heap_start_mib", "heap_end_mib", "heap_live_mib", "heap_goal_mib")
 
-BURST_TIMES = 2.0
+BURST_TIMES = 2
 """A marking is a burst, which also exceeds the goal, if it allocates this many times the usual
 amount. No setting changes the size of a burst in another marking."""
 
@@ -161,7 +141,7 @@ def bursts_mib(steady: pl.DataFrame) -> pl.Series:
     """Returns how much each cycle allocated during marking beyond the goal and the usual amount."""
     start, end, _, goal = (steady[name] for name in _SIZES)
     grown = end - start
-    usual = BURST_TIMES * max(median(grown), 1.0)
+    usual = int(BURST_TIMES * max(median(grown), 1.0))
     return or_zero(at_least(grown - at_least(goal - start, usual), 0))
 
 

@@ -16,7 +16,8 @@ if TYPE_CHECKING:
 
 def last_scavenge(tables: Mapping[str, pl.DataFrame]) -> Row | None:
     """Returns the last line with the total of returned memory; None without one."""
-    known = tables["scavenges"].drop_nulls("released_total_kib")
+    lines = tables["scavenges"]
+    known = lines.drop_nulls("released_total_kib") if len(lines) else lines
     return None if known.is_empty() else known.row(-1, named=True)
 
 

@@ -44,6 +44,7 @@ if TYPE_CHECKING:
     from gctrace_analyzer.analysis.settings.regimes import Regime
     from gctrace_analyzer.analysis.summary import Summary
     from gctrace_analyzer.analysis.thresholds import Thresholds
+    from gctrace_analyzer.analysis.timeline.levels import Moved
     from gctrace_analyzer.analysis.trend import LiveGrowth
 
 PROCESS_RULES: tuple[Rule[ProcessFacts], ...] = (
@@ -100,12 +101,7 @@ DEATH_RULES: tuple[Rule[DeathFacts], ...] = (
 )
 OVERALL_RULES: tuple[Rule[OverallFacts], ...] = (log.healthy,)
 
-ALL_RULES: tuple[Rule[Any], ...] = (
-    *PROCESS_RULES,
-    *MEMORY_RULES,
-    *DEATH_RULES,
-    *OVERALL_RULES,
-)
+ALL_RULES: tuple[Rule[Any], ...] = (*PROCESS_RULES, *MEMORY_RULES, *DEATH_RULES, *OVERALL_RULES)
 """Every rule, in the order of their checks."""
 
 _MOST_COSTLY_FIRST: tuple[Rule[Any], ...] = (
@@ -159,6 +155,7 @@ def diagnose(
     *,
     thresholds: Thresholds,
     growth_of: Callable[[int], LiveGrowth | None],
+    moved_of: Callable[[pl.DataFrame, Thresholds], Moved | None],
     regimes_of: Callable[[int], tuple[Regime, ...]],
     pauses_of: Callable[[int], CyclePauses | None],
     rules: Sequence[Rule[ProcessFacts]] = PROCESS_RULES,
@@ -177,6 +174,7 @@ def diagnose(
         deaths: post-mortems.
         thresholds: the limits of all rules.
         growth_of: returns the growth of the live heap of a process.
+        moved_of: returns the level that the live heap moved to in the cycles of a process.
         regimes_of: returns the settings that a process ran under.
         pauses_of: returns the pauses of a process that metrics show.
         rules: the rules about one process that the input has evidence for.
@@ -197,6 +195,7 @@ def diagnose(
             missing_cycles=rows.get(process, {}).get("missing_cycles", 0),
             go_versions=_go_versions(settings, rows.get(process, {})),
             growth=growth_of(process),
+            moved_of=moved_of,
             regimes=regimes_of(process),
             cycle_pauses=pauses_of(process),
             is_benchmark=is_benchmark,

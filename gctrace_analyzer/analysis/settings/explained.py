@@ -12,7 +12,7 @@ from gctrace_analyzer.analysis.settings.known import METRICS, Settings
 from gctrace_analyzer.analysis.settings.limits import goal_range
 from gctrace_analyzer.analysis.settings.search import FEWEST_GOALS, Part, State
 from gctrace_analyzer.analysis.thresholds import DEFAULT
-from gctrace_analyzer.ingest.rows import median, not_null
+from gctrace_analyzer.ingest.rows import at_least, median, not_null
 
 STATED_TOLERANCE = 0.08
 """Relative difference between the stated GOGC and the printed goals that counts as none."""
@@ -352,7 +352,7 @@ def exceeds(rows: pl.DataFrame, top_mib: float) -> bool:
 
     A goal may be just above the live heap or one large allocation, whatever the limit.
     """
-    least = (rows["live"] + 1).clip(lower_bound=top_mib)
+    least = at_least(rows["live"] + 1, top_mib)
     return bool((rows["low"].is_finite() & (rows["goal"] > least)).any())
 
 
@@ -361,7 +361,7 @@ def above_limit(rows: pl.DataFrame, limit_mib: float) -> bool:
 
     The goal is never below the live heap, whatever the limit; both are printed in whole MiB.
     """
-    least = (rows["live"] + 1).clip(lower_bound=limit_mib)
+    least = at_least(rows["live"] + 1, limit_mib)
     return int((rows["goal"] > least).sum()) >= DEFAULT.min_cycles
 
 

@@ -18,7 +18,14 @@ from functools import cache
 import polars as pl
 
 from gctrace_analyzer.ingest.gctrace.columns import stops_for_all
-from gctrace_analyzer.ingest.rows import Within, before, distinct, follows, within_process
+from gctrace_analyzer.ingest.rows import (
+    Within,
+    before,
+    distinct,
+    follows,
+    in_steps,
+    within_process,
+)
 
 HEAP_MINIMUM_MIB = 4
 """MiB at GOGC=100. The heap minimum scales with GOGC (heapMinimum in runtime/mgcpacer.go)."""
@@ -108,9 +115,7 @@ def gogc_ranges(cycles: pl.DataFrame) -> pl.DataFrame:
         there is no limit), and `stacks`. Null where the log does not show it.
     """
     *steps, ranges, known = _steps(within_process(cycles), go15=has_go15(cycles))
-    rows = cycles[[*NEEDED]]
-    for step in steps:
-        rows = rows.with_columns(step)
+    rows = in_steps(cycles[[*NEEDED]], *steps)
     return rows.select(ranges).with_columns(known)
 
 

@@ -12,11 +12,7 @@ import polars as pl
 from gctrace_analyzer import units
 from gctrace_analyzer.analysis.settings.of_containers import container_of, stated_version
 from gctrace_analyzer.analysis.settings.printed import as_lines
-from gctrace_analyzer.analysis.settings.releases import (
-    go_version,
-    newest_time,
-    outside_go,
-)
+from gctrace_analyzer.analysis.settings.releases import go_version, newest_time, outside_go
 from gctrace_analyzer.errors import BadSettingError
 from gctrace_analyzer.frozen import frozen
 from gctrace_analyzer.ingest.clock import releases_at
@@ -254,7 +250,7 @@ def contradicted_version(given: Settings, processes: pl.DataFrame) -> str | None
     version = go_version(given.value("go_version"))
     if version is None or processes.is_empty():
         return None
-    ranges = processes.select("go_version_min", "go_version_max").unique().rows()
+    ranges = list(dict.fromkeys(processes[["go_version_min", "go_version_max"]].rows()))
     oldest = [go_version(low) or version for low, _ in ranges]
     newest = [go_version(high) or version for _, high in ranges]
     if any(low <= version <= high for low, high in zip(oldest, newest, strict=True)):
@@ -352,11 +348,7 @@ _MOST_OTHERS = 3
 
 
 def _of_others(
-    memstats: pl.DataFrame,
-    own: pl.DataFrame,
-    name: str,
-    value: Any,
-    text: Callable[[Any], str],
+    memstats: pl.DataFrame, own: pl.DataFrame, name: str, value: Any, text: Callable[[Any], str]
 ) -> str:
     """Returns the last values of other processes, as the end of a sentence."""
     last = memstats.filter(~pl.col("process").is_in(own["process"].unique().implode()))

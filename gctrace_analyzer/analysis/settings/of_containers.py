@@ -5,17 +5,17 @@ from __future__ import annotations
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
 
-import polars as pl
-
 from gctrace_analyzer.analysis.settings import program_names
 from gctrace_analyzer.ingest.evidence.message import BELOW, STATED
 from gctrace_analyzer.ingest.evidence.wordings import VIRTUAL
 from gctrace_analyzer.ingest.processes import longest_process
-from gctrace_analyzer.ingest.rows import where
+from gctrace_analyzer.ingest.rows import distinct, where
 from gctrace_analyzer.units import MIB
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+
+    import polars as pl
 
     from gctrace_analyzer.schema import Row
 
@@ -66,11 +66,12 @@ def stated_version(states: pl.DataFrame, processes: pl.DataFrame) -> tuple[str, 
     """Returns the only Go version that the logs of these processes state, and its source."""
     if states.is_empty():
         return None
-    rows = states.filter(event=STATED).drop_nulls("go_version")
-    rows = rows.join(processes[["source"]].unique(), on="source", how="semi")
-    if rows["go_version"].n_unique() != 1:
+    sources = distinct(processes, "source") - {None}
+    stated = where(states, states["event"] == STATED).iter_rows(named=True)
+    rows = [row for row in stated if row["go_version"] and row["source"] in sources]
+    if len({row["go_version"] for row in rows}) != 1:
         return None
-    row = rows.row(0, named=True)
+    row = rows[0]
     return row["go_version"], f"{PurePath(str(row['source'])).name}:{row['line_no']}"
 
 
@@ -89,10 +90,11 @@ def of_other_programs(tables: Mapping[str, pl.DataFrame]) -> str | None:
     longest = _longest(processes)
     if longest is None or states.is_empty() or container_of(states, processes) is not None:
         return None
-    stated = states.filter(pl.any_horizontal(pl.col(*_OF_CONTAINERS).is_not_null()))
-    if stated.is_empty():
+    rows = states.iter_rows(named=True)
+    stated = [row for row in rows if {row[name] for name in _OF_CONTAINERS} != {None}]
+    if not stated:
         return None
-    row = stated.row(0, named=True)
+    row = stated[0]
     given = [
         f"--{option} {row[name] / MIB:.0f}MiB"
         if name.endswith("_bytes")

@@ -14,8 +14,9 @@ from gctrace_analyzer.analysis.settings import explained, search
 from gctrace_analyzer.analysis.settings.explained import Known, greatest, quantile
 from gctrace_analyzer.analysis.settings.goal_ranges import HEAP_MINIMUM_MIB, gogc_ranges
 from gctrace_analyzer.analysis.settings.limits import limit_range
+from gctrace_analyzer.analysis.settings.setters import goal_setters
 from gctrace_analyzer.frozen import frozen
-from gctrace_analyzer.ingest.rows import by_process, median
+from gctrace_analyzer.ingest.rows import by_process, complete, distinct, median, where
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -75,11 +76,9 @@ def regimes(
     for rows in by_process(ranges.with_row_index("row")):
         process = rows["process"][0]
         known = known_of if isinstance(known_of, Known) else known_of.get(process, Known())
-        settings = _settings(rows, known)
-        found[process] = tuple(
-            regime for setting, own in settings for regime in _regimes_of(own, setting)
-        )
-        setters += [own[["row", "goal_set_by"]] for _, own in settings]
+        settings = list(_settings(rows, known))
+        found[process] = tuple(regime for part in settings for regime in _regimes_of(*part))
+        setters += [own[["row", "goal_set_by"]] for _, own, _ in settings]
     if not setters:
         return {}, pl.Series("goal_set_by", [], pl.Categorical)
     setter = pl.concat(setters)
@@ -132,29 +131,29 @@ class _Setting(NamedTuple):
     both: bool
 
 
-def _settings(rows: pl.DataFrame, known: Known) -> list[tuple[_Setting, pl.DataFrame]]:
-    """Returns the settings of a process in order of time, and the rows under each."""
-    seen = rows.filter(pl.col("low").is_not_null() | pl.col("no_goal"))
+def _settings(
+    rows: pl.DataFrame, known: Known
+) -> Iterator[tuple[_Setting, pl.DataFrame, pl.DataFrame]]:
+    """Yields the settings of a process in order of time, the rows, and those with a goal."""
+    seen = where(rows, rows["low"].is_not_null() | rows["no_goal"])
     found = explained.parts_of(seen, known)
     begins = [
         0,
         *(int(rows["row"].search_sorted(seen["row"][part.begin])) for part in found[1:]),
         len(rows),
     ]
-    settings: list[tuple[_Setting, pl.DataFrame]] = []
     for part, (begin, end) in zip(found, pairwise(begins), strict=True):
         own = rows[begin:end]
         part = part._replace(both=part.both and not _exceeds(own))
         own = own.with_columns(_explained(part, own))
-        shown = own.filter(pl.col("low").is_not_null() & pl.col("goal").is_not_null())
-        by_limit = shown.filter("by_limit")
+        shown = complete(own, "low", "goal")
+        by_limit = where(shown, shown["by_limit"])
         setting = _Setting(
-            *_gogc(part, shown.filter("by_gogc"), by_limit, known),
+            *_gogc(part, where(shown, shown["by_gogc"]), by_limit, known),
             *_limit(part, own, by_limit, known),
             part.both,
         )
-        settings.append((setting, own))
-    return settings
+        yield setting, own, shown
 
 
 def _exceeds(rows: pl.DataFrame) -> bool:
@@ -208,19 +207,19 @@ def _explained(part: Part, rows: pl.DataFrame) -> list[pl.Expr]:
     ]
 
 
-def _regimes_of(rows: pl.DataFrame, setting: _Setting) -> Iterator[Regime]:
+def _regimes_of(setting: _Setting, rows: pl.DataFrame, shown: pl.DataFrame) -> Iterator[Regime]:
     """Yields the regimes under a setting: one for each value of GOMAXPROCS."""
-    shown = rows.filter(pl.col("low").is_not_null() & pl.col("goal").is_not_null())
-    setters = shown["goal_set_by"].drop_nulls().value_counts(sort=True)
-    is_most = len(setters) > 0 and 2 * setters["count"][0] > len(shown)
-    setter = str(setters["goal_set_by"][0]) if is_most else None
+    setter, goals = next(iter(goal_setters(shown).items()), (None, 0))
+    setter = setter if 2 * goals > len(shown) else None
     no_goals = int(rows["no_goal"].sum())
     is_off = setting.gogc.value == setting.limit.value == math.inf
     covered = no_goals if is_off else int((shown["by_gogc"] | shown["by_limit"]).sum())
     counted = len(shown) + no_goals
-    changes = rows["procs"].rle_id().alias("run")
-    numbered = rows.hstack([changes])
-    for run in numbered.partition_by("run", maintain_order=True) if changes.max() else [rows]:
+    runs = [rows]
+    if len(distinct(rows, "procs")) > 1:
+        numbered = rows.hstack([rows["procs"].rle_id().alias("run")])
+        runs = numbered.partition_by("run", maintain_order=True)
+    for run in runs:
         yield Regime(
             run["process"][0],
             run["gc_num"][0],

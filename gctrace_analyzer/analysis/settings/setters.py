@@ -7,7 +7,7 @@ from typing import NamedTuple
 import polars as pl
 
 from gctrace_analyzer.analysis.thresholds import DEFAULT, Thresholds
-from gctrace_analyzer.ingest.rows import median
+from gctrace_analyzer.ingest.rows import median, where
 
 _SAME_LIVE = 0.9
 """Ratio of live heaps below which the live heap fell."""
@@ -56,7 +56,9 @@ def limit_eased(metrics: pl.DataFrame, t: Thresholds = DEFAULT) -> Eased | None:
 
     If only the live heap fell, the limit is too tight for its next rise.
     """
-    limited = metrics.filter(pl.col("goal_set_by") == "memory-limit")
+    limited = where(metrics, metrics["goal_set_by"] == "memory-limit")
+    if limited.is_empty():
+        return None  # The case of most logs.
     tight = limited.filter(pl.col("effective_gogc") < t.limit_gogc_warn)
     last = tight["gc_num"].max()
     # Samples of metrics have no number. A burst leaves little room for a cycle under any limit.

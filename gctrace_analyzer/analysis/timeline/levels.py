@@ -9,7 +9,7 @@ import polars as pl
 from gctrace_analyzer.analysis.thresholds import DEFAULT, Thresholds
 from gctrace_analyzer.analysis.timeline.segments import level_changes
 from gctrace_analyzer.frozen import frozen
-from gctrace_analyzer.ingest.rows import complete, median
+from gctrace_analyzer.ingest.rows import at_least, complete, median
 from gctrace_analyzer.units import duration_text, size_text
 
 
@@ -55,7 +55,7 @@ def moved(cycles: pl.DataFrame, t: Thresholds = DEFAULT) -> Moved | None:
         return None
     live, times = timed["heap_live_mib"].cast(pl.Float64), timed["start_s"]
     # Sizes in whole MiB jump between 0, 1 and 2 while a small heap stays as it is.
-    seen = live.clip(_SMALL_MIB)
+    seen = at_least(live, _SMALL_MIB)
     changes = level_changes(seen, 1 + t.step_share, t.min_cycles).arg_true().to_list()
     if not changes:
         return None

@@ -22,6 +22,7 @@ from gctrace_analyzer.ingest.rows import (
     by_number,
     by_process,
     complete,
+    constant,
     is_one_process,
     not_null,
     within_process,
@@ -288,7 +289,7 @@ def level_changes(
         min_cycles: the least length of a level.
         process: the process of each value, if there are several.
     """
-    nothing = pl.repeat(value=False, n=len(values), eager=True)
+    nothing = constant(pl.Series([False]), len(values))
     if len(values) < 2 * min_cycles or values.null_count() == len(values):
         return nothing
     low, high = values.min(), values.max()
@@ -308,18 +309,14 @@ def level_changes(
     medians = rows.with_columns(median=within(value.rolling_median(min_cycles)))
     before, after = (within(pl.col("median").shift(by)) for by in (1, 1 - min_cycles))
     # From nothing to nothing is no change.
-    ratio = medians.select(ratio=(after / before).fill_nan(None).log().abs()).to_series()
-    far = (ratio > math.log(times)).fill_null(value=False)
-    if not far.any():
+    ratio, row = pl.col("ratio"), pl.col("row")
+    ratios = medians.with_columns(ratio=(after / before).fill_nan(None).log().abs())
+    far = ratios.with_row_index("row").filter(ratio > math.log(times))
+    if far.is_empty():
         return nothing
-    table = medians.hstack([ratio, far.alias("far")])
-    names = ["far"] if process is None else ["process", "far"]
-    run = pl.any_horizontal(pl.col(name).ne_missing(pl.col(name).shift(1)) for name in names)
-    changed = (
-        table.with_columns(run=run.cum_sum(), row=pl.int_range(pl.len()))
-        .filter("far")
-        .with_columns(top=pl.col("ratio") == pl.col("ratio").max().over("run"))
-    )
-    top = pl.col("top").cast(pl.Int64)
-    middle = pl.col("top") & (top.cum_sum().over("run") == (top.sum().over("run") + 1) // 2)
-    return nothing.scatter(changed.filter(middle)["row"], values=True)
+    is_new = row != row.shift(1) + 1
+    if process is not None:
+        is_new |= pl.col("process").ne_missing(pl.col("process").shift(1))
+    runs = far.with_columns(run=is_new.fill_null(value=False).cum_sum())
+    tops = runs.filter(ratio == ratio.max().over("run")).group_by("run")
+    return nothing.scatter(tops.agg(row.get((pl.len() - 1) // 2))["row"], values=True)

@@ -203,8 +203,7 @@ class _Rejoiner:
         """Finds the rest of the record that begins at `head`."""
         if _holds_two_records(head.text):
             return
-        following = self._after(head.line_no)
-        shapes = _possible_shapes(head.text)
+        following, shapes = self._after(head.line_no), _possible_shapes(head.text)
         parts = _unwrapped(head, following, shapes) or self._completed(
             head, head.text, following, shapes, _MAX_TEARS
         )
@@ -311,7 +310,8 @@ class _Rejoiner:
         if len(cuts) == 1:
             return cuts[0][1]
         near = range(line_no - CONTEXT_LINES, line_no + CONTEXT_LINES)
-        known = {_outline(self.lines[n][:12]) for n in near if n in self.lines and n != line_no}
+        begins = {self.lines[n][:12] for n in near if n in self.lines and n != line_no}
+        known = set(map(_outline, begins))
         familiar = [cut for cut in cuts if _outline(begin[cut[0] :][:12]) in known] or cuts
         if len(familiar) == 1:
             return familiar[0][1]
