@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from gctrace_analyzer.advise.prediction.load import ALWAYS_MARKING
 from gctrace_analyzer.advise.prediction.model import THRASH_GOGC
 from gctrace_analyzer.analysis.settings.limits import goal_range
+from gctrace_analyzer.analysis.settings.naming import gogc_name, is_in_turn, limit_text
 from gctrace_analyzer.analysis.settings.search import DRIFT_LOW
 from gctrace_analyzer.analysis.thresholds import DEFAULT
 
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
 
     from gctrace_analyzer.advise.prediction.load import Load
     from gctrace_analyzer.advise.prediction.model import Setting
+    from gctrace_analyzer.analysis.settings.regimes import Regime
 
 FEW_CYCLES = 12
 """Steady cycles. With fewer, GC CPU is only a rough estimate."""
@@ -59,6 +61,18 @@ def why_no_load(cycles: pl.DataFrame, steady: pl.DataFrame) -> str:
 
 
 FORCED = "the program forced"
+
+
+def in_turn(regime: Regime) -> str | None:
+    """Returns the refusal if a change of GOGC explains the goals as well as a memory limit."""
+    if not is_in_turn(regime):
+        return None
+    return (
+        f"{gogc_name(regime)} explain the heap goals as well as {limit_text(regime)}; specify "
+        "GOGC and the limit that the program ran under"
+    )
+
+
 NOT_DESCRIBED = ", so it does not describe this program"
 OF_BLOCKS = "too large for predictions"
 

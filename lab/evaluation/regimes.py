@@ -12,6 +12,7 @@ import re
 import warnings
 from collections import Counter
 from dataclasses import dataclass
+from random import Random
 from typing import TYPE_CHECKING, Any
 
 import polars as pl
@@ -34,6 +35,9 @@ GOGC    within 8 %, or inside an interval that the printed sizes leave; where a 
         goal also "at least" a value that is not above it, or unknown
 claim   a limit is claimed where none ever set a goal, or another than that which was not reached
 limit   of those in force: within the larger of 12 % and 8 MiB, and inside its interval
+
+With --pieces, pieces of 3 to 30 cycles of the same logs are read too, most of them around a change:
+a limit that is claimed must be one that was set, and inside its interval.
 """
 FEWEST_CYCLES = 12
 """Cycles of a log, and of a regime in it, that is judged."""
@@ -383,10 +387,52 @@ def misses(every: Sequence[Verdict]) -> Iterator[str]:
             )
 
 
+_LENGTHS = (3, 4, 5, 6, 8, 10, 12, 15, 20, 30)
+
+
+def pieces(chosen: Sequence[Log], number: int) -> Iterator[bool]:
+    """Yields of each limit that a short piece of a log claims whether it was set."""
+    random = Random(1)
+    changed = [log for log in chosen if len(log.truths) > 1]
+    for _ in range(number):
+        log = random.choice(random.choice((chosen, changed)))
+        text = gca.read(log.path)
+        cycles = text.cycles
+        lines, numbers = cycles["line_no"], cycles["gc_num"]
+        if len(text.processes) != 1 or not lines.count():
+            continue
+        length, at = random.choice(_LENGTHS), random.randrange(len(cycles))
+        if len(log.truths) > 1 and random.random() < _AROUND_CHANGE:
+            change = random.choice(log.truths[1:])
+            at = int((numbers < change.first_gc).sum()) - random.randint(1, length - 1)
+        chosen_cycles = cycles.slice(max(at, 0), length)
+        for row in gca.read(chosen_cycles).regimes().iter_rows(named=True):
+            if row["set_by"] == "memory-limit" or row["memory_limit_source"] == "inferred":
+                yield _was_set(log, chosen_cycles, row)
+
+
+_AROUND_CHANGE = 0.6
+"""Share of the pieces of logs with a change that have it inside."""
+
+
+def _was_set(log: Log, cycles: pl.DataFrame, row: dict[str, Any]) -> bool:
+    """Returns whether the limit of most cycles of a regime is inside its interval."""
+    own = cycles.filter(pl.col("gc_num").is_between(row["first_gc"], row["last_gc"]))["gc_num"]
+    ends = [*(truth.first_gc - 1 for truth in log.truths[1:]), own.max()]
+    counts = [
+        int(own.is_between(truth.first_gc, end).sum())
+        for truth, end in zip(log.truths, ends, strict=True)
+    ]
+    limit = log.truths[counts.index(max(counts))].limit_mib
+    low, high = row["memory_limit_mib_low"], row["memory_limit_mib_high"]
+    return math.isfinite(limit) and (low or 0) <= limit <= (math.inf if high is None else high)
+
+
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Adds the options of settings."""
     parser.add_argument("--misses", action="store_true", help="list what is not seen as it was")
     parser.add_argument("--only", default="", help="logs whose name contains this")
+    parser.add_argument("--pieces", type=int, default=0, help="number of short pieces to read")
 
 
 def run(given: argparse.Namespace) -> None:
@@ -399,5 +445,8 @@ def run(given: argparse.Namespace) -> None:
     if errors:
         middle, most = errors[len(errors) // 2], errors[int(0.9 * len(errors))]
         print(f"\nvalue of the limit: median error {middle:.1%}, nine of ten below {most:.1%}")
+    if given.pieces:
+        claimed = list(pieces(chosen, given.pieces))
+        print(f"limits that short pieces claim: {len(claimed)}, right {share(claimed)}")
     if given.misses:
         print("", *misses(every), sep="\n")

@@ -113,7 +113,7 @@ def _raised_last(joined: list[Part], seen: pl.DataFrame, known: Known) -> list[P
 
     A high GOGC has few cycles, and only one allocation or a change of GOGC raises a goal so far.
     """
-    state, begin, end, _ = joined[-1]
+    state, begin, end = joined[-1][:3]
     if state.is_limited or state.is_off or known.gogc.wins:
         return []
     is_far = (seen["low_raised"][begin:end] > search.FAR_TIMES * state.gogc).fill_null(
@@ -315,8 +315,10 @@ def _with_alternative(part: Part, seen: pl.DataFrame, known: Known, *, limited: 
         low, high = max(greatest(lows), 0.0), -greatest(-rows["high"])
         usual = search.usual_between(low, high)
         is_one = 0 < low <= high and minima.n_unique() < 2
-        if stated != (None, None) or (usual is None and not is_one):
+        if stated != (None, None):
             return part
+        if usual is None and not is_one:
+            return part._replace(in_turn=_in_turn(lows, rows["high"]))
         state = State((low + high) / 2 if usual is None else usual, math.inf, 0.0)
         return part._replace(state=state, both=not exceeds(rows, part.state.drift[1]))
     gogc = part.state.gogc
@@ -336,6 +338,24 @@ def _with_alternative(part: Part, seen: pl.DataFrame, known: Known, *, limited: 
         # A GOGC that is known for sure is too high for these goals.
         return part._replace(state=State(known.gogc.value or math.inf, top, search.LIMIT))
     return part._replace(both=_mostly(rows["goal"], ends) and not exceeds(rows, ends[1]))
+
+
+def _in_turn(lows: pl.Series, highs: pl.Series) -> tuple[float, float] | None:
+    """Returns two usual values of GOGC that explain all goals one after the other, if any do.
+
+    Args:
+        lows: the lowest GOGC that explains each goal.
+        highs: the highest one.
+    """
+    usual = (search.DEFAULT_GOGC, *search.USUAL)
+
+    def most(lows: pl.Series, highs: pl.Series) -> tuple[int, float]:
+        """Returns how many of the first goals one GOGC explains, and this GOGC."""
+        low, high = lows.fill_null(-math.inf).cum_max(), highs.fill_null(math.inf).cum_min()
+        return max((int(((low <= gogc) & (gogc <= high)).sum()), gogc) for gogc in usual)
+
+    (before, first), (after, last) = most(lows, highs), most(lows.reverse(), highs.reverse())
+    return (first, last) if before + after >= len(lows) else None
 
 
 def _mostly(goals: pl.Series, ends: tuple[float, float]) -> bool:

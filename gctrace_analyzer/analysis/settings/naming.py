@@ -119,6 +119,11 @@ _SEVERAL = 2
 """Number of usual GOGC values in an interval that leaves the choice open."""
 
 
+def is_in_turn(regime: Regime) -> bool:
+    """Returns whether two values of GOGC, one after the other, explain the goals like a limit."""
+    return regime.set_by == "either" and regime.gogc_pct is None
+
+
 def most_gogc(regime: Regime | None) -> float | None:
     """Returns the highest GOGC that the goals allow, if it is far above the inferred one."""
     if regime is None or regime.gogc_source != "inferred":
@@ -129,6 +134,8 @@ def most_gogc(regime: Regime | None) -> float | None:
 
 def gogc_name(regime: Regime) -> str:
     """Returns a GOGC in short form, as far as known: `GOGC=50`, `GOGC=33–51`, `GOGC≤51`."""
+    if is_in_turn(regime):
+        return f"GOGC={regime.gogc_pct_low:g} and {regime.gogc_pct_high:g} in turn"
     if (most := most_gogc(regime)) is not None:
         return f"GOGC≤{most:.0f}"
     if (known := gogc_range(regime)) is not None:

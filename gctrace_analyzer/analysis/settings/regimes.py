@@ -144,7 +144,8 @@ def _settings(
     ]
     for part, (begin, end) in zip(found, pairwise(begins), strict=True):
         own = rows[begin:end]
-        part = part._replace(both=part.both and not _exceeds(own))
+        is_unclear = part.in_turn is not None or (part.both and not _exceeds(own))
+        part = part._replace(both=is_unclear)
         own = own.with_columns(_explained(part, own))
         shown = complete(own, "low", "goal")
         by_limit = where(shown, shown["by_limit"])
@@ -247,6 +248,8 @@ def _gogc(
         return exact
     if part.state.is_off:
         return _Interval.exact(math.inf), "inferred"
+    if part.in_turn is not None:
+        return _Interval(None, *sorted(part.in_turn)), None
     if math.isinf(gogc):
         # A limit that sets every goal hides GOGC, which must be at least high enough not to set
         # them.

@@ -106,13 +106,15 @@ class State(NamedTuple):
 class Part(NamedTuple):
     """Consecutive goals of one state: rows from `begin` to before `end`.
 
-    `both`: a GOGC and a limit explain them.
+    `both`: a GOGC and a limit explain them. `in_turn`: two values of GOGC, one after the other,
+    explain them as well as a limit.
     """
 
     state: State
     begin: int
     end: int
     both: bool = False
+    in_turn: tuple[float, float] | None = None
 
 
 def near(goal_mib: float) -> tuple[float, float]:

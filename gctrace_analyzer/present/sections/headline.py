@@ -17,6 +17,7 @@ from gctrace_analyzer.analysis.rules.finding import rate_text
 from gctrace_analyzer.analysis.settings.naming import (
     distinct,
     gogc_name,
+    is_in_turn,
     present,
     range_name,
     setting_text,
@@ -420,7 +421,8 @@ def _setter(report: Report) -> str:
     # The setter is not reported if it is known for only a few cycles.
     if len(regimes) == 1 and (regime := regimes[0]).set_by == "either":
         low, high = regime.memory_limit_mib_low or 0, regime.memory_limit_mib_high
-        limit = f" of {range_name(low, high).lstrip('=')} MiB" if high else ""
+        is_known = high and not is_in_turn(regime)
+        limit = f" of {range_name(low, high).lstrip('=')} MiB" if is_known else ""
         return f"set by {gogc_name(regime)} or a limit{limit}"
     if 2 * cycles <= report.analysis.summary.cycles:
         both = [setters.get(name, 0) for name in ("gogc", "memory-limit")]

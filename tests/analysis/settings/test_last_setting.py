@@ -89,6 +89,18 @@ def test_a_short_log_with_two_settings_has_no_third_one(
     assert "inferred limit" not in run.to_markdown()
 
 
+def test_a_limit_is_not_claimed_if_two_values_of_gogc_in_turn_explain_the_goals() -> None:
+    run = read_text(changed((50, NO_LIMIT), (200, NO_LIMIT), (5, 2)))
+    (regime,) = run.analysis.regimes_of(0)
+    assert (regime.set_by, regime.gogc_pct, regime.memory_limit_mib) == ("either", None, None)
+    assert (regime.gogc_pct_low, regime.gogc_pct_high) == (50, 200)
+    assert "set by GOGC=50 and 200 in turn or a limit" in run.to_markdown()
+    assert "specify GOGC and the limit" in str(run.recommend())
+    # A limit alone explains goals that stay while the live heap changes.
+    by_limit = log_of(8, live=lambda n: 30 + 7 * (n % 4), goal=lambda n: 90 + n % 2)
+    assert read_text(by_limit).analysis.regimes_of(0)[0].set_by == "memory-limit"
+
+
 def test_a_limit_set_in_the_middle_does_not_cause_what_came_before() -> None:
     text = read_text(changed((200, NO_LIMIT), (200, 72), (40, 60), 1)).to_markdown()
     assert "so GC runs often. The settings changed: since" in text
