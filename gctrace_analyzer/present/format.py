@@ -161,6 +161,7 @@ def interval(
             apart = "under 1 ms" if inside < 1 else milliseconds(inside)
             return f"bursts: every {apart}; gaps: {milliseconds(usual_ms)}"
         return f"every {milliseconds(known.min())} to {milliseconds(known.max())}"  # type: ignore[arg-type]
+    # The log has times in whole milliseconds.
     apart = "under 1 ms" if apart_ms < 1 else milliseconds(apart_ms)
     if apart_ms and gaps_ms is not None and gaps_ms.count():
         low, high = (milliseconds(end) for end in (gaps_ms.min(), gaps_ms.max()))  # type: ignore[arg-type]

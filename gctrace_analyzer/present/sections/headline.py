@@ -292,11 +292,9 @@ def _goal(report: Report, p50: float) -> tuple[str, str]:
     p50, word = _over_time(report, "heap_goal_mib", p50)
     goals = not_null(report.analysis.cycles["heap_goal_mib"])
     # A median of two far goals was never a goal.
-    nearest = min(
-        goals.unique(maintain_order=True), key=lambda goal: abs(goal - p50), default=p50
-    )
-    if abs(nearest - p50) > _SAME_MIB:
-        p50 = float(nearest)
+    nearest = (goals - p50).abs().arg_min()
+    if nearest is not None and abs(goals[nearest] - p50) > _SAME_MIB:
+        p50 = float(goals[nearest])
     last = _last_if_far(report, "heap_goal_mib", p50)
     if word != "median" and _SETTERS["heap-minimum"] in setter:
         # That sets most goals, but not those of most of the time.
