@@ -83,7 +83,9 @@ def _old_columns(shape: Shape) -> dict[str, pl.Expr]:
     if phases:
         # Up to Go 1.4 the world is stopped for the whole collection.
         pause = pl.sum_horizontal(pl.col(phases).cast(pl.Float64))
-        columns = {"stw_mark_term_ms": pause / 1000 if phases[0].endswith("_us") else pause}
+        in_us = phases[0].endswith("_us")
+        # Rounded, because Polars divides single values and columns differently in the last bit.
+        columns = {"stw_mark_term_ms": (pause / 1000).round(3) if in_us else pause}
         if shape.is_before("1.3"):
             # These releases sweep during the pause, so the heap after it is the live heap.
             columns["heap_live_mib"] = pl.col("heap_end_mib")

@@ -16,6 +16,7 @@ from gctrace_analyzer import core
 from gctrace_analyzer.ingest.gctrace import parse
 from gctrace_analyzer.ingest.gctrace.records import lines_of
 from gctrace_analyzer.ingest.wrappers import framing
+from gctrace_analyzer.testing import read_text
 from tests.helpers.both_readers import difference
 
 if TYPE_CHECKING:
@@ -177,3 +178,15 @@ def test_a_line_of_another_reader_in_front_of_a_record_keeps_lines_of_values() -
     """Lines of numbers only belong to readers of other formats."""
     scavenged = "scvg: inuse: 1, idle: 2, sys: 3, released: 4, c00:02"
     assert difference(f"20\n26/11/20 08:00:02 {scavenged} {record(1)}\n".encode()) is None
+
+
+def test_microseconds_are_the_same_milliseconds_in_lines_of_one_shape_and_of_two() -> None:
+    """Polars divides a single value and a column differently in the last bit."""
+    prefixes = ("2026-02-03T00:00:00.000000123Z stderr F ",) * 2 + (
+        "2026-02-03T00:00:00.000Z ",
+    )
+    cycle = "gc{0}(1): {0}+0+102+0 us, 0 -> 0 MB, 178 (197-19) objects, 5 goroutines, 25/0/0 sweeps, "
+    rest = "0(0) handoff, 0(0) steal, 0/0/0 yields\n"
+    log = "".join(f"{own}{cycle.format(n)}{rest}" for n, own in enumerate(prefixes, 1))
+    assert difference(log.encode()) is None
+    assert read_text(log).cycles["stw_mark_term_ms"].to_list() == [0.103, 0.104, 0.105]
