@@ -1123,10 +1123,18 @@ def _no_values(dtype: pl.DataType) -> pl.Series:
     return pl.Series(dtype=dtype)
 
 
-def conform(table: str, frame: pl.DataFrame) -> pl.DataFrame:
-    """Returns the frame with exactly the columns and types of a table; missing ones are null."""
+@cache
+def _conformed(name: str, dtype: pl.DataType, given: pl.DataType | None) -> pl.Expr:
     import polars as pl
 
+    if given is None:
+        return pl.lit(None, dtype).alias(name)
+    # A cast copies even columns that already have the right type.
+    return pl.col(name) if given == dtype else pl.col(name).cast(dtype)
+
+
+def conform(table: str, frame: pl.DataFrame) -> pl.DataFrame:
+    """Returns the frame with exactly the columns and types of a table; missing ones are null."""
     types = polars_schema(table)
     if not frame.width:
         return empty(table)
@@ -1135,13 +1143,5 @@ def conform(table: str, frame: pl.DataFrame) -> pl.DataFrame:
         return frame
     if not any(name in given for name in types):
         return empty(table).clear(len(frame))
-    columns = []
-    for name, dtype in types.items():
-        if name not in given:
-            columns.append(pl.lit(None, dtype).alias(name))
-        # A cast copies even columns that already have the right type.
-        elif given[name] == dtype:
-            columns.append(pl.col(name))
-        else:
-            columns.append(pl.col(name).cast(dtype))
+    columns = (_conformed(name, dtype, given.get(name)) for name, dtype in types.items())
     return frame.select(columns)

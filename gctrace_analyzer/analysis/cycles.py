@@ -6,12 +6,13 @@ All are Polars expressions, so they work on eager and lazy frames.
 from __future__ import annotations
 
 from functools import cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
 from gctrace_analyzer import schema
 from gctrace_analyzer.analysis.settings.goal_ranges import (
+    at_goal,
     goal_base_mib,
     goal_was_raised,
     has_go15,
@@ -248,9 +249,9 @@ def since_before(cycles: pl.DataFrame) -> pl.DataFrame:
         before) and `_follows` (whether the line before is the cycle before).
     """
     within = within_process(cycles)
-    first, raised, gogc = _of_before(within, go15=has_go15(cycles))
     known = {"_follows": follows(within)}
-    rows = in_steps(cycles[[*_OF_BEFORE]], known, first, raised, gogc)
+    steps = _of_before(within, go15=has_go15(cycles))
+    rows = in_steps(cycles[[*_OF_BEFORE]], known, *steps)
     return rows[["_follows", "_live", "interval_s", "effective_gogc"]]
 
 
@@ -261,8 +262,8 @@ _OF_BEFORE = (
 
 
 @cache
-def _of_before(within: Within, *, go15: bool) -> tuple[list[pl.Expr], pl.Expr, pl.Expr]:
-    """Returns the columns of the cycle before, and then the effective GOGC, in two steps.
+def _of_before(within: Within, *, go15: bool) -> tuple[Any, ...]:
+    """Returns the columns of the cycle before, and then the effective GOGC, in steps.
 
     They are columns, because Polars needs time with the square of an expression's depth.
     """
@@ -276,10 +277,10 @@ def _of_before(within: Within, *, go15: bool) -> tuple[list[pl.Expr], pl.Expr, p
         stacks.alias("_stacks"),
         globals_.alias("_globals"),
     ]
-    raised = goal_was_raised(pl.col("_base"), within).alias("_raised")
+    at, raised = at_goal(pl.col("_base")), goal_was_raised(within).alias("_raised")
     gogc = gogc_of_goal(pl.col("_base"), pl.col("_stacks"), pl.col("_globals"))
     shown = ~(stops_for_all() | pl.col("_raised"))
-    return first, raised, pl.when(shown).then(gogc).alias("effective_gogc")
+    return first, at, raised, pl.when(shown).then(gogc).alias("effective_gogc")
 
 
 @cache
@@ -348,9 +349,7 @@ def with_metrics(
     own = without(cycles, *schema.names("metrics"))
     of_before = since_before(own) if known is None else known
     setter = regimes(own)[1] if goal_set_by is None else goal_set_by
-    first, second, third = _steps(within_process(own))
-    rows = own.with_columns(*of_before, **first).with_columns(**second)
-    rows = rows.with_columns(**third).rechunk()
+    rows = in_steps(own, [*of_before], *_steps(within_process(own))).rechunk()
     names = [name for name in schema.names("metrics") if name not in but]
     last = {name: value for name, value in metrics().items() if name in names}
     return rows.with_columns(setter, **last).rechunk()[[*own.columns, *names]]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 import polars as pl
@@ -152,8 +153,14 @@ def worst_cycles(corrected: pl.DataFrame, printed: pl.DataFrame, most: int) -> p
 
 def longest_ms(corrected: pl.DataFrame, *names: str) -> float | None:
     """Returns the longest duration as its line prints it; None if all are unknown."""
-    longest = pl.max_horizontal(pl.lit(corrected[name].max(), pl.Float64) for name in names)
-    return pl.select(printed_ms(longest)).item()  # type: ignore[no-any-return]
+    known = (corrected[name].max() for name in names if corrected[name].count())
+    longest: Any = max(known, default=None)  # type: ignore[type-var]  # numbers
+    return None if longest is None else _as_printed(longest)
+
+
+@lru_cache(64)
+def _as_printed(duration_ms: float) -> float:
+    return pl.select(printed_ms(pl.lit(duration_ms))).item()  # type: ignore[no-any-return]
 
 
 def after_start_up_ms(corrected: pl.DataFrame, t: Thresholds = DEFAULT) -> float | None:

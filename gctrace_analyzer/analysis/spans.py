@@ -58,8 +58,7 @@ def of_cycles(corrected: pl.DataFrame, known: pl.DataFrame | None = None) -> pl.
         known: what `since_before` returns for these cycles, if known already.
     """
     of_before = since_before(corrected) if known is None else known
-    of_process = _of_process(within_process(corrected))
-    rows = corrected.with_columns(*of_before).with_columns(**of_process)
+    rows = in_steps(corrected, [*of_before], _of_process(within_process(corrected)))
     if len(stopping(corrected)):
         # The goal of a stop-the-world cycle is the heap at its start.
         rows = rows.with_columns(heap_goal_mib=pl.when(~stops_for_all()).then("heap_goal_mib"))

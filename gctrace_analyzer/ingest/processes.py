@@ -30,7 +30,7 @@ from gctrace_analyzer.ingest.clock import MOSTLY, falls
 from gctrace_analyzer.ingest.gctrace.columns import end_s
 from gctrace_analyzer.ingest.gctrace.grammar import SHAPES, version_key
 from gctrace_analyzer.ingest.profiles.bundles import age
-from gctrace_analyzer.ingest.rows import constant, is_one_process, of_each_process
+from gctrace_analyzer.ingest.rows import constant, distinct, is_one_process, of_each_process
 from gctrace_analyzer.schema import IDENTITY
 
 if TYPE_CHECKING:
@@ -70,7 +70,7 @@ def processes(cycles: pl.DataFrame, companions: Iterable[pl.DataFrame] = ()) -> 
     spans = _spans(cycles)
     formats = dict(zip(spans["process"], spans.pop("formats"), strict=True))
     for frame in companions:
-        if frame.width:
+        if len(frame):
             shapes = pl.col("format").cast(pl.String).unique()
             for process, also in frame.group_by("process").agg(shapes).iter_rows():
                 formats.get(process, []).extend(also)
@@ -104,7 +104,7 @@ def _spans(cycles: pl.DataFrame) -> dict[str, list[Any]]:
             "first_gc": [num[0]],
             "last_gc": [num[-1]],
             "cycles": [len(num)],
-            "formats": [cycles["format"].unique().to_list()],
+            "formats": [[*distinct(cycles, "format")]],
             "source": [cycles["source"][0]],
             "begins": [0],
             "ends": [len(num) - 1],
@@ -222,9 +222,7 @@ def _rows_of(inputs: list[list[pl.DataFrame]]) -> pl.DataFrame:
     ).with_row_index("row")
 
 
-def take_cycles(
-    parts: Sequence[Part],
-) -> tuple[pl.DataFrame, pl.DataFrame, Counter[str]]:
+def take_cycles(parts: Sequence[Part]) -> tuple[pl.DataFrame, pl.DataFrame, Counter[str]]:
     """Removes the cycles from the parts; returns them with the identities of the processes.
 
     The cycles are one frame with a `process` column. The identities are one row per process,

@@ -151,9 +151,9 @@ def calm_end_max_mib(steady: pl.DataFrame) -> float:
     A burst's allocation is marked, so the goal after it is for a larger live heap.
     """
     burst = bursts_mib(steady)
-    times = steady["heap_goal_mib"] / at_least(steady["heap_live_mib"].shift(1), 1)
-    calm = steady["heap_end_mib"] - burst - (burst.shift(1) * times).fill_null(0)
-    return float(calm.max() or 0)  # type: ignore[arg-type]  # a numeric column
+    times = steady["heap_goal_mib"][1:] / at_least(steady["heap_live_mib"][:-1], 1)
+    calm = steady["heap_end_mib"] - burst
+    return float(max(calm[0], (calm[1:] - burst[:-1] * times).max() or 0))
 
 
 def _columns(steady: pl.DataFrame) -> pl.DataFrame:

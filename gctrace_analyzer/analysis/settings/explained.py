@@ -116,11 +116,10 @@ def _raised_last(joined: list[Part], seen: pl.DataFrame, known: Known) -> list[P
     state, begin, end = joined[-1][:3]
     if state.is_limited or state.is_off or known.gogc.wins:
         return []
-    is_far = (seen["low_raised"][begin:end] > search.FAR_TIMES * state.gogc).fill_null(
-        value=False
-    )
-    first = end - (is_far.reverse().arg_min() or 0)
-    if is_far.all() or first > end - _FEWEST_RAISED:
+    is_far = seen["low_raised"][begin:end] > search.FAR_TIMES * state.gogc
+    last = is_far.fill_null(value=False).reverse() if is_far.any() else is_far
+    first = end - (last.arg_min() or 0)
+    if first > end - _FEWEST_RAISED:
         return []
     rows = seen[first:end]
     joined[-1] = joined[-1]._replace(end=first)

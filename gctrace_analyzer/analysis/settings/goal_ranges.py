@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import math
 from functools import cache
+from typing import Any
 
 import polars as pl
 
@@ -82,7 +83,16 @@ def _by_release(of_go15: pl.Expr, of_others: pl.Expr, *, go15: bool) -> pl.Expr:
     return pl.when(is_go15).then(of_go15).otherwise(of_others) if go15 else of_others
 
 
-def goal_was_raised(live: pl.Expr, within: Within) -> pl.Expr:
+def at_goal(live: pl.Expr) -> dict[str, pl.Expr]:
+    """Returns the columns that `goal_was_raised` needs."""
+    goal, start = pl.col("heap_goal_mib"), pl.col("heap_start_mib")
+    room, at_start = goal - live, start.is_between(goal - 1, goal)
+    to_start = (start == goal) & (room >= _RAISED_TO_START_MIB)
+    is_large = room >= _RAISED_ROOM_MIB
+    return {"_at_start": at_start, "_is_large": is_large, "_to_start": to_start}
+
+
+def goal_was_raised(within: Within) -> pl.Expr:
     """Returns whether one large allocation took the heap past the goal at the start of a cycle.
 
     The runtime then raises the goal to just above the heap, so it shows neither GOGC nor a limit.
@@ -92,14 +102,10 @@ def goal_was_raised(live: pl.Expr, within: Within) -> pl.Expr:
 
     Source: heapGoalInternal (64 KiB above the heap) and, up to Go 1.17, startCycle (1 MiB above).
     """
-    goal = pl.col("heap_goal_mib")
-    start, room = pl.col("heap_start_mib"), goal - live
-    at_start, is_large = start.is_between(goal - 1, goal), room >= _RAISED_ROOM_MIB
+    at_start, is_large = pl.col("_at_start"), pl.col("_is_large")
     large = (at_start & is_large).sum()
     usual = within((large >= _USUAL) & (2 * large > is_large.sum()))
-    raised = at_start & (is_large | usual)
-    raised |= (start == goal) & (room >= _RAISED_TO_START_MIB)
-    return raised.fill_null(value=False)
+    return (at_start & (is_large | usual) | pl.col("_to_start")).fill_null(value=False)
 
 
 def gogc_ranges(cycles: pl.DataFrame) -> pl.DataFrame:
@@ -120,7 +126,7 @@ def gogc_ranges(cycles: pl.DataFrame) -> pl.DataFrame:
 
 
 @cache
-def _steps(within: Within, *, go15: bool) -> tuple[pl.Expr | list[pl.Expr], ...]:
+def _steps(within: Within, *, go15: bool) -> tuple[Any, ...]:
     """Returns the columns of `gogc_ranges` in six steps, each of which needs the ones before."""
     is_new = pl.col("stacks_mib").is_not_null()
     # The goal of a cycle that stops for all is the heap at its start.
@@ -149,7 +155,7 @@ def _steps(within: Within, *, go15: bool) -> tuple[pl.Expr | list[pl.Expr], ...]
     )
     minimum = 100 * (goal + 1) / HEAP_MINIMUM_MIB
     swept = goal - live - 1  # The part above the room that the sweeper needs.
-    was_raised = goal_was_raised(live, within) | ((swept <= 0) & (error > 0))
+    was_raised = goal_was_raised(within) | ((swept <= 0) & (error > 0))
     # Up to Go 1.17, one large block and the heap minimum of a high GOGC look alike: the goal is
     # 1 MiB above the heap (startCycle and gcSetTriggerRatio in runtime/mgc.go, go1.16).
     was_raised |= (
@@ -176,7 +182,7 @@ def _steps(within: Within, *, go15: bool) -> tuple[pl.Expr | list[pl.Expr], ...]
     ends = [pl.when(known).then(name).alias(name) for name in ("low", "low_raised", "high")]
     states = [near.alias("_near_goal"), was_raised.alias("_raised"), most.alias("_high")]
     bounds = [least.alias("_low"), perhaps.alias("_perhaps")]
-    steps = (follows(within).alias("_follows"), sizes, states, bounds)
+    steps = (follows(within).alias("_follows"), sizes, at_goal(live), states, bounds)
     return *steps, [value.alias(name) for name, value in ranges.items()], ends
 
 

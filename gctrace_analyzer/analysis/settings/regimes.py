@@ -16,7 +16,7 @@ from gctrace_analyzer.analysis.settings.goal_ranges import HEAP_MINIMUM_MIB, gog
 from gctrace_analyzer.analysis.settings.limits import limit_range
 from gctrace_analyzer.analysis.settings.setters import goal_setters
 from gctrace_analyzer.frozen import frozen
-from gctrace_analyzer.ingest.rows import by_process, complete, distinct, median, where
+from gctrace_analyzer.ingest.rows import by_process, complete, distinct, in_steps, median, where
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -146,7 +146,7 @@ def _settings(
         own = rows[begin:end]
         is_unclear = part.in_turn is not None or (part.both and not _exceeds(own))
         part = part._replace(both=is_unclear)
-        own = own.with_columns(_explained(part, own))
+        own = in_steps(own, *_explained(part, own))
         shown = complete(own, "low", "goal")
         by_limit = where(shown, shown["by_limit"])
         setting = _Setting(
@@ -169,8 +169,8 @@ def _exceeds(rows: pl.DataFrame) -> bool:
     return bool(rows.select(above.any()).item())
 
 
-def _explained(part: Part, rows: pl.DataFrame) -> list[pl.Expr]:
-    """Returns `by_gogc`, `by_limit` and `goal_set_by`: possible and actual causes of each goal."""
+def _explained(part: Part, rows: pl.DataFrame) -> tuple[dict[str, pl.Expr], dict[str, pl.Expr]]:
+    """Returns `by_gogc` and `by_limit`, the possible causes of each goal, and `goal_set_by`."""
     gogc, is_off = part.state.gogc, math.isinf(part.state.gogc)
     goal = pl.col("goal")
     by_gogc = by_limit = pl.lit(value=False)
@@ -196,16 +196,13 @@ def _explained(part: Part, rows: pl.DataFrame) -> list[pl.Expr]:
         of_gogc = pl.when(is_at).then(of_minimum).otherwise(of_gogc)
     setter = (
         # If one large allocation raised a goal, no setting set it.
-        pl.when(by_gogc & (pl.col("low") <= gogc) & (pl.col("low").is_finite() | near_live))
+        pl.when("by_gogc", pl.col("low") <= gogc, pl.col("low").is_finite() | near_live)
         .then(of_gogc)
-        .when(by_limit)
+        .when("by_limit")
         .then(of_limit)
     )
-    return [
-        by_gogc.alias("by_gogc"),
-        by_limit.alias("by_limit"),
-        (pl.lit(None, pl.Categorical) if part.both else setter).alias("goal_set_by"),
-    ]
+    shown = pl.lit(None, pl.Categorical) if part.both else setter
+    return {"by_gogc": by_gogc, "by_limit": by_limit}, {"goal_set_by": shown}
 
 
 def _regimes_of(setting: _Setting, rows: pl.DataFrame, shown: pl.DataFrame) -> Iterator[Regime]:
