@@ -264,7 +264,7 @@ def changing_load(own: pl.DataFrame) -> Iterator[str]:
     elif low > 0 and (high > _OTHER_RATE * low or _has_moved(rates)):
         yield (
             f"the program allocates {digits(low, 2)} to {digits(high, 2)} MiB/s, depending on the "
-            "part of the log; the predictions are averages (to predict one part, choose its time)"
+            "part of the log; the predictions are averages"
         )
 
 

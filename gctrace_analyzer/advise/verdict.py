@@ -50,8 +50,6 @@ from gctrace_analyzer.ingest.sniff import is_toolchain_alone
 from gctrace_analyzer.units import between_text, duration_text, frequency_text
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from gctrace_analyzer.advise.advice import Advice
     from gctrace_analyzer.analysis.analysis import Analysis
     from gctrace_analyzer.analysis.postmortem.post_mortems import PostMortem
@@ -65,9 +63,7 @@ _OF_LIMIT = ("GC015", "GC016")
 _IDLE = "GC025"
 _SHORT = "GC042"
 
-_NEEDS_COSTS = (
-    "Run the program with GODEBUG=gctrace=1, keep its standard error, and add it to the input."
-)
+_NEEDS_COSTS = "Add the standard error of a run of the program with GODEBUG=gctrace=1."
 
 
 @frozen
@@ -174,22 +170,15 @@ def _on_findings(analysis: Analysis, advice: Advice) -> Verdict | None:
             action = f"{action}\n{grew.advice.removeprefix('Record a longer log. ')}"
         if which := which_of(death, deaths):
             action = f"{which}: {action}"
-        return Verdict(
-            level,
-            killed(death, deaths),
-            action,
-            "",
-            root.id,
-            death.process,
-        )
+        return Verdict(level, killed(death, deaths), action, "", root.id, death.process)
     late = _began_late(root, analysis)
     too_large = too_large_for_container(advice)
     grown, find_growth = _growth(root, findings, advice)
+    beside, and_do = _beside_pauses(root, analysis, advice)
     return Verdict(
         level,
-        f"{_of_several(root, analysis)}{grown}{root.headline} {too_large}".rstrip()
-        + "".join(_beside_pauses(root, analysis, advice)),
-        f"{find_growth}{_action(root, effects, advice)}".rstrip(),
+        f"{_of_several(root, analysis)}{grown}{root.headline} {too_large}".rstrip() + beside,
+        f"{find_growth}{_action(root, effects, advice)}".rstrip() + and_do,
         _changed(root, analysis) if late else "",
         root.id,
         root.process,
@@ -211,13 +200,21 @@ def _growing(findings: tuple[Finding, ...]) -> Finding | None:
     return next((finding for finding in findings if finding.id == GROWS), None)
 
 
-def _beside_pauses(root: Finding, analysis: Analysis, advice: Advice) -> Iterator[str]:
-    """Yields what else is known when long pauses lead: the cost of GC, and a growing heap."""
-    if root.id in LONG_PAUSES:
-        own = [*worst_costs(analysis, root.process)][:1]
-        yield from (f" {cost}." for cost in own if cost[:2] == "GC")
-        grows = (finding for finding in analysis.findings if finding.id == GROWS)
-        yield from (f" {own.evidence}" for own in grows if own.process == root.process)
+def _beside_pauses(root: Finding, analysis: Analysis, advice: Advice) -> tuple[str, str]:
+    """Returns what else is known when long pauses lead, and what to do about it.
+
+    It is a problem that a setting cures, or the cost of GC and a growing heap.
+    """
+    if root.id not in LONG_PAUSES:
+        return "", ""
+    own = [other for other in analysis.findings if other.process == root.process]
+    for other in own:
+        if other.id in CURED_BY_SETTINGS and other.needs_action and other.because_of is None:
+            return f" {other.headline}", f"\n{_action(other, [other], advice)}"
+    costs = [*worst_costs(analysis, root.process)][:1]
+    said = [f"{cost}." for cost in costs if cost[:2] == "GC"]
+    said += [other.evidence for other in own if other.id == GROWS]
+    return "".join(f" {text}" for text in said), ""
 
 
 def _of_several(root: Finding, analysis: Analysis) -> str:

@@ -278,5 +278,7 @@ def interval_line(row: Row) -> str:
 def episode_line(row: Row) -> str:
     """Formats an episode (`schema.EPISODES`) that has started, in lines of 80 columns."""
     text = f"{row['severity']}: {row['kind']}: {format.printable(row['reason'])}"
-    text += " No action needed." * (row["severity"] == "info")
+    # A single long pause may still be a problem of the whole run.
+    is_over = row["severity"] == "info" and row["kind"] != "pause-outlier"
+    text += " No action needed." * is_over
     return "\n".join(wrap(text, 80, " " * 10, " " * 10))

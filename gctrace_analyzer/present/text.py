@@ -124,8 +124,11 @@ def _statement(statement: Statement) -> Iterator[Line]:
 def _figures(block: Figures) -> Iterator[Line]:
     if block.of:
         yield ((block.of, "bold"),)
+    # Ranges take more room than single values.
+    ends = [len(_label(figure)) + len(figure.value) for figure in block.figures]
+    end = min(max([_END, *ends]), _MOST_END)
     longest = max((len(figure.trend) + len(figure.note) for figure in block.figures), default=0)
-    columns = min(width(), max(WIDTH, _LEFT + longest))
+    columns = min(width(), max(WIDTH, end + _AROUND + longest))
     for figure in block.figures:
         if block.wide:
             first, *others = wrap(figure.note, width() - _LABEL) or [""]
@@ -136,16 +139,23 @@ def _figures(block: Figures) -> Iterator[Line]:
             )
             yield from (((f"{'':{_LABEL}}{text}", ""),) for text in others)
         else:
-            yield _figure(figure, columns)
+            yield _figure(figure, columns, end)
 
 
-_LEFT = 33
-"""Columns of a row of figures without its trend and note."""
+_END, _MOST_END = 22, 28
+"""Where values end in a row of figures, and where at most."""
+
+_AROUND = 11
+"""Columns of a row after its value, without its trend and note."""
 
 
-def _figure(figure: KeyFigure, columns: int) -> Line:
-    left = f"  {figure.label + ' ':<11}"
-    value = f"{figure.value:>{22 - len(left)}}  "
+def _label(figure: KeyFigure) -> str:
+    return f"  {figure.label + ' ':<11}"
+
+
+def _figure(figure: KeyFigure, columns: int, end: int) -> Line:
+    left = _label(figure)
+    value = f"{figure.value:>{end - len(left)}}  "
     room = columns - len(left) - len(value) - 5
     # Below 80 columns, only some rows would have room for a trend.
     has_trend = figure.trend and width() >= WIDTH

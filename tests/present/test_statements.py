@@ -748,7 +748,7 @@ def test_a_load_that_changes_within_the_log_is_noted() -> None:
     )
     notes = read_text(first + later).report().advice.baseline.warnings
     (note,) = (each for each in notes if "depending on the part of the log" in each)
-    assert note.endswith("the predictions are averages (to predict one part, choose its time)")
+    assert note.endswith("the predictions are averages")
     steady = read_text(log_of(120)).report().advice.baseline.warnings
     assert not any("depending on the part" in each for each in steady)
 

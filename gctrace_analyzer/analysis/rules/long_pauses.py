@@ -56,8 +56,7 @@ def long_sweep_termination(facts: ProcessFacts) -> Iterator[Evidence]:
     "GC010",
     "long-stw-mark-termination",
     meaning="The pause at the end of a cycle is long. It is the wait until all goroutines have "
-    "stopped and the time that they stay stopped; of a cycle that the program forces (Go 1.8 and "
-    "earlier), or of any (Go 1.4 and earlier), it is the whole collection.",
+    "stopped and the time that they stay stopped.",
     condition="Mark-termination pauses (Go 1.4 and earlier: whole collections; Go 1.5 to 1.8: also "
     "those that the program forces): " + _LONG,
     advice=f"{CHECK_CPUS}; with Go 1.7 and earlier, upgrade.",

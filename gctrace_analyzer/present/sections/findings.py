@@ -167,7 +167,10 @@ def _problem(finding: Finding, report: Report) -> Problem:
         when = "at the end" if finding.process is not None else known or "time unknown"
     if len(report.analysis.log.tables["processes"]) > 1 and finding.process is not None:
         when = f"process {finding.process}: {when}"
-    evidence = printable(_without(finding.evidence, first.sentence if leads and first else ""))
+    said = ""
+    if first is not None and finding.headline in first.sentence:
+        said = first.sentence if leads else finding.headline
+    evidence = printable(_without(finding.evidence, said))
     return Problem(
         finding.process,
         finding.start_s,

@@ -91,7 +91,7 @@ def _since_start(report: Report) -> Iterator[str]:
             yield f"Process {of} was stopped longest: {_pauses_since_start(most)}."
 
 
-_FEWEST = 4
+_FEWEST = 3
 """Rows. Fewer figures are read faster in a sentence."""
 
 
