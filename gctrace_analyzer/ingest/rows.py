@@ -131,7 +131,14 @@ def in_steps(rows: pl.DataFrame, *steps: Any) -> pl.DataFrame:
         query = (
             query.with_columns(**step) if isinstance(step, dict) else query.with_columns(step)
         )
-    return query.collect(optimizations=pl.QueryOptFlags._eager())
+    return query.collect(optimizations=_UNOPTIMIZED())
+
+
+_UNOPTIMIZED: Callable[[], pl.QueryOptFlags] = getattr(
+    pl.QueryOptFlags, "_eager", pl.QueryOptFlags.none
+)
+"""What Polars itself uses for a frame is not public; the public flags mean the same, and are
+slower."""
 
 
 def constant(value: pl.Series, count: int) -> pl.Series:
