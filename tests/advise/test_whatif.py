@@ -188,7 +188,7 @@ def test_the_present_setting_is_shown_beside_what_is_tried() -> None:
     run = gca.read("samples/steady-go1.26.log")
     tried = run.whatif(gogc=200)
     assert tried["gogc"].to_list() == [200]
-    assert str(tried).splitlines()[1].split()[:2] == ["GOGC=100", "(now)"]
+    assert str(tried).splitlines()[3].split()[:2] == ["GOGC=100", "(now)"]
     assert str(run.whatif(gogc=[100, 200])).count("(now)") == 1
 
 

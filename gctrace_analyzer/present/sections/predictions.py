@@ -36,7 +36,8 @@ _SLOWED = 0.7
 def whatif(report: Report, rows: pl.DataFrame, evidence: Sequence[Report] = ()) -> Document:
     """Returns the predictions of `rows` (`schema.WHATIF`), with their notes."""
     table = advice.predictions(rows, report.advice.baseline)
-    blocks: list[Block] = [table, _labelled(_notes_on_predictions(report, rows))]
+    notes = _labelled(_notes_on_predictions(report, rows))
+    blocks: list[Block] = [title(report), table, notes]
     if report.advice.baseline.load:
         blocks += [*_basis(report, rows, evidence)]
         if signs := advice.legend(table):
