@@ -267,7 +267,10 @@ def _preventable(
     A limit keeps the heap close to the live heap: the remaining memory has to fit.
     """
     limit, ceiling = facts.limit.limit_mib, heap.ceiling_mib or 0.0
-    if heap.needed_mib > MOST_OF_LIMIT * ceiling:
+    # Under a limit that leaves GC no room, a growing heap reaches it at about the same time.
+    is_too_low = limit is not None and facts.minute.grew and heap.is_mostly_live
+    is_too_low &= heap.least_limit_mib > MOST_OF_LIMIT * ceiling
+    if is_too_low or heap.needed_mib > MOST_OF_LIMIT * ceiling:
         return "no"
     held = limit is None and facts.minute.limited and not heap.is_mostly_live
     if in_spite or held or facts.is_small:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from gctrace_analyzer.analysis.settings.limits import other_memory
 from gctrace_analyzer.analysis.thresholds import least_limit, roomy_limit
 from gctrace_analyzer.frozen import frozen
 
@@ -54,17 +55,36 @@ class HeapAtDeath:
 
     @property
     def least_limit_mib(self) -> float:
-        """The lowest GOMEMLIMIT under which the live heap does not thrash."""
-        return least_limit(self.live_mib or 0.0, self.go_other_mib)
+        """The lowest GOMEMLIMIT under which the live heap does not thrash.
+
+        Unknown memory of the runtime is assumed, unless it is already among what is outside.
+        """
+        live, other = self.live_mib or 0.0, self.go_other_mib
+        if not (other or self.is_outside):
+            other = min(other_memory(live), max((self.total_mib or 0.0) - live, 0.0))
+        return least_limit(live, other)
+
+    @property
+    def roomy_limit_mib(self) -> float:
+        """The GOMEMLIMIT to advise, under which GC does not run often."""
+        known = least_limit(self.live_mib or 0.0, self.go_other_mib)
+        return max(roomy_limit(known), self.least_limit_mib)
+
+    def with_room(self, limit: float, gomemlimit: float) -> str:
+        """Returns which limits leave the live heap room, in the given proportion."""
+        roomy = self.roomy_limit_mib
+        return (
+            f"raise the limit of {limit:,.0f} MiB to at least {roomy * limit / gomemlimit:,.0f} "
+            f"MiB, and set GOMEMLIMIT={roomy:.0f}MiB"
+        )
 
     def if_little_room(self, gomemlimit: float, limit: float) -> str:
         """Returns what a GOMEMLIMIT close to the live heap costs, and which limits avoid that."""
-        roomy = roomy_limit(self.least_limit_mib)
+        is_close = gomemlimit < self.roomy_limit_mib
         return (
-            " GC then runs often, because the live heap has little room. Better: raise the limit "
-            f"of {limit:,.0f} MiB to at least {roomy * limit / gomemlimit:,.0f} MiB, and set "
-            f"GOMEMLIMIT={roomy:.0f}MiB."
-        ) * (self.live_mib is not None and gomemlimit < roomy)
+            " GC then runs often, because the live heap has little room. Better: "
+            f"{self.with_room(limit, gomemlimit)}."
+        ) * (self.live_mib is not None and is_close)
 
     @property
     def off_heap_mib(self) -> float | None:

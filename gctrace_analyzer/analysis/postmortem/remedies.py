@@ -22,7 +22,7 @@ from gctrace_analyzer.analysis.postmortem.match import (
 )
 from gctrace_analyzer.analysis.settings.known_programs import is_go as is_known_go
 from gctrace_analyzer.analysis.settings.releases import may_limit
-from gctrace_analyzer.analysis.thresholds import DEFAULT, roomy_limit
+from gctrace_analyzer.analysis.thresholds import DEFAULT
 from gctrace_analyzer.analysis.trend import FIND_GROWTH
 from gctrace_analyzer.ingest.evidence.message import TOOLCHAIN, UNUSABLE_ADDRESS
 from gctrace_analyzer.units import size_text
@@ -172,6 +172,17 @@ def limit_with_room(heap: HeapAtDeath, limit_mib: float) -> int | None:
     return int(room) if room >= heap.least_limit_mib else None
 
 
+def _raise(facts: Evidence, heap: HeapAtDeath, limit_mib: float) -> str:
+    """Returns how far to raise a limit under which no GOMEMLIMIT leaves room to GC."""
+    raised = heap.with_room(limit_mib, MOST_OF_LIMIT * limit_mib)
+    first = f"To buy time, {raised}" if facts.minute.grew else f"R{raised[1:]}"
+    needs = " (Go 1.19 or later)" * facts.is_before_limits
+    return (
+        f"{first}{needs}: {heap.live_mib or 0:,.0f} MiB are live heap, so no GOGC or GOMEMLIMIT "
+        f"leaves GC enough room under {limit_mib:,.0f} MiB."
+    )
+
+
 def with_sum(
     facts: Evidence,
     heap: HeapAtDeath,
@@ -194,6 +205,11 @@ def with_sum(
     keeps_most = is_full or (grew and heap.is_mostly_live)
     is_beside = heap.beside_mib > (heap.off_heap_mib or 0.0)
     find_outside = group_memory.FIND_BESIDE if is_beside else _FIND_OUTSIDE
+    limit = facts.limit.limit_mib
+    if preventable == "no" and keeps_most and grew and limit and facts.death.killer != EVICTOR:
+        yield FIND_GROWTH
+        yield _raise(facts, heap, limit)
+        return
     if preventable == "no":
         yield (FIND_GROWTH if grew else MORE_MEMORY) if keeps_most else find_outside
         if grew or not keeps_most:
@@ -240,10 +256,12 @@ def _limits(
         yield group_memory.on_host(facts)
     elif limit is None:
         yield "Set a memory limit for the service, and GOMEMLIMIT to 90 % of it."
-    elif facts.is_before_limits:
+    elif facts.is_before_limits and heap.least_limit_mib <= MOST_OF_LIMIT * limit:
         yield without_limits(limit)
-    elif heap.is_outside:
+    elif heap.is_outside and not facts.is_before_limits:
         yield from _beside_outside(heap, gomemlimit, limit, in_spite=in_spite)
+    elif heap.least_limit_mib > MOST_OF_LIMIT * limit:
+        yield _raise(facts, heap, limit)
     elif gomemlimit is None or gomemlimit > DEFAULT.tight_limit_share * limit:
         why = (
             f", so that GC runs before memory reaches the limit of {limit:,.0f} MiB; the live heap "
@@ -278,8 +296,7 @@ def _beside_outside(
     elif room is None and heap.is_mostly_outside:
         yield "It is more than all that Go had: no GOGC or GOMEMLIMIT makes up for it."
     elif room is None and not in_spite:
-        least = roomy_limit(heap.least_limit_mib) + heap.outside_most_mib
-        least /= DEFAULT.tight_limit_share
+        least = (heap.roomy_limit_mib + heap.outside_most_mib) / DEFAULT.tight_limit_share
         yield f"To buy time, raise the limit of {limit:,.0f} MiB to at least {least:,.0f} MiB."
 
 

@@ -140,6 +140,19 @@ def test_a_limit_that_prevents_the_kill_but_makes_gc_frequent_says_so() -> None:
     assert "raise the limit of 512 MiB to at least 627 MiB, and set GOMEMLIMIT=563MiB." in first
 
 
+@pytest.mark.parametrize("resident_mib", [None, 123.0])
+@pytest.mark.parametrize("live_before_mib", [3, 104])
+def test_no_memory_limit_is_advised_under_which_the_live_heap_thrashes(
+    resident_mib: float | None, live_before_mib: int
+) -> None:
+    """90 % of 128 MiB is 115: 105 MiB of live heap and other memory of Go hardly fit."""
+    sizes = {"live_mib": 105, "heap_end_mib": 105, "next_goal_mib": 211, "limit_mib": 128.0}
+    found = explained(**sizes, live_before_mib=live_before_mib, resident_mib=resident_mib)
+    assert found.preventable == ("no" if live_before_mib == 3 else "partly")
+    assert not any(text.startswith("Set GOMEMLIMIT") for text in found.advice)
+    assert "set GOMEMLIMIT=198MiB" in found.advice[-1]
+
+
 def test_a_kill_far_above_the_live_heap_could_have_been_prevented() -> None:
     found = explained()
     assert found.preventable == "yes"
@@ -703,7 +716,12 @@ def test_the_first_step_after_a_kill_does_not_depend_on_who_recorded_it(
     kill = {"limit_mib": 256.0, **sizes, "alloc_mib_per_s": 22.0, "monotonic_s": 1.0} | source
     grew = explained(**kill | {"live_before_mib": 3}).advice
     assert grew[0].startswith("Find out why the live heap grows: compare two heap profiles")
-    assert grew[1].startswith("Or give the program more memory")
+    more = (
+        "To buy time, raise the limit of 256 MiB to at least 470 MiB, and set GOMEMLIMIT=423MiB: "
+        "225 MiB are live heap, so no GOGC or GOMEMLIMIT leaves GC enough room under 256 MiB."
+    )
+    other = "Or give the program more memory: 225 MiB are live heap"
+    assert grew[1].startswith(more if kill["limit_mib"] else other)
     unsized = explained(
         **kill | {"live_before_mib": 3, "resident_mib": None, "limit_mib": None}
     )
