@@ -298,12 +298,12 @@ class NoDataError(GctraceError, ValueError):
         return cls(path, "no GC cycle, and no benchmark that both sides have", hint)
 
     @classmethod
-    def no_cycles(cls, path: str) -> NoDataError:
+    def no_cycles(cls, path: str, *, has_dumps: bool) -> NoDataError:
         """Returns the error for a run without a GC cycle, which cannot be compared."""
-        hint = (
-            "Run it longer, under load: 5 cycles are the minimum, 20 or more are better. Dumps of "
-            "MemStats or metrics show cycles between two of them that have times."
-        )
+        if has_dumps:
+            hint = "For each side, give a file with two dumps or more, and their times."
+            return cls(path, "no GC cycle to compare, and one dump shows no rate", hint)
+        hint = "Run it longer, under load: 5 cycles are the minimum, 20 or more are better."
         return cls(path, "no GC cycle to compare", hint)
 
 

@@ -16,6 +16,7 @@ from gctrace_analyzer.analysis.compare.comparability import (
     Circumstances,
     Difference,
     differences,
+    have_other_limits,
 )
 from gctrace_analyzer.analysis.compare.compare import (
     Paired,
@@ -27,7 +28,12 @@ from gctrace_analyzer.analysis.compare.compare import (
 )
 from gctrace_analyzer.analysis.compare.metrics import METRICS, NAMED, PER_RUN
 from gctrace_analyzer.analysis.compare.rounds import ERROR, WALL
-from gctrace_analyzer.analysis.settings.naming import percent_text, present
+from gctrace_analyzer.analysis.settings.naming import (
+    ends_text,
+    limit_ends,
+    percent_text,
+    present,
+)
 from gctrace_analyzer.analysis.thresholds import DEFAULT
 from gctrace_analyzer.errors import NoDataError
 from gctrace_analyzer.units import size_text
@@ -94,7 +100,8 @@ class Side:
         self.advices = tuple(advice for _, advice in runs)
         for analysis in () if may_be_empty else self._without_figures:
             if analysis.tables["benchmarks"].is_empty():
-                raise NoDataError.no_cycles(_name_of(analysis))
+                has_dumps = len(analysis.tables["memstats"]) > 0
+                raise NoDataError.no_cycles(_name_of(analysis), has_dumps=has_dumps)
         self.measured = tuple(
             measured(run.spans, run.summary, by_limit=run.goals_are_by_limit)
             for run in self.analyses
@@ -154,8 +161,9 @@ class Side:
     @property
     def circumstances(self) -> Circumstances:
         """The settings of this side, as given or as the log shows them."""
-        limit = self.baseline.settings.memory_limit_mib
         analysis = self.analyses[self._longest]
+        regime = present(analysis.only_regimes) if self.by_limit else None
+        ends = limit_ends(self.baseline.settings.memory_limit_mib, regime)
         version = analysis.settings.value("go_version")
         return Circumstances(
             self.label,
@@ -164,7 +172,9 @@ class Side:
             gogc_levels=self.gogc_levels,
             gogc_of_runs=self._gogc_of_runs,
             other_gogc=next((e.evidence for e in self.findings() if e.id == _OTHER_GOGC), None),
-            memory_limit=None if limit is None else _limit_text(limit.value),
+            memory_limit=None if ends is None else ends_text(*ends),
+            limit_ends=ends,
+            goal_mib=None if self.by_limit else analysis.summary.heap_goal_p50_mib,
             ballast=size_text(self.baseline.now.ballast) if self.baseline.now.ballast else None,
             by_metrics=self.by_metrics,
         )
@@ -475,8 +485,7 @@ def _with_same_wording(before: Side, after: Side) -> Circumstances:
     same = same_gogc(before.gogc, after.gogc)
     # A setting known for only one side is not reported as a difference.
     gogc = now.gogc if same or was.gogc is None or now.gogc is None else was.gogc
-    limits = [side.baseline.settings.memory_limit_mib for side in (before, after)]
-    limit = was.memory_limit if all(limits) else now.memory_limit
+    limit = was.memory_limit if have_other_limits(was, now) else now.memory_limit
     return replace(was, gogc=gogc, memory_limit=limit)
 
 
@@ -494,7 +503,3 @@ def _expectation(before: Side, after: Side) -> tuple[Expectation, str | None]:
     if rest and (same_gogc(before.gogc, after.gogc) or None in (before.gogc, after.gogc)):
         return {}, None
     return expectation(baseline, wanted)
-
-
-def _limit_text(limit: float | str | None) -> str:
-    return "off" if limit in (None, "off") else size_text(float(limit or 0.0))

@@ -142,15 +142,19 @@ def next_steps(*steps: str) -> Document:
     return (Gap(), Sentences(rows, width=6, indent=0)) if rows else ()
 
 
+_OUTCOMES = {True: "is true", False: "is not true", None: "was not decided"}
+
+
 def report_checks(args: argparse.Namespace, checks: Sequence[Check]) -> None:
     """Prints each condition that is true, unknown or only noise, and writes all as JUnit XML."""
     for check in checks:
         if check.held is False and not check.is_noise:
             continue
         shown = printable(str(check))
-        say(f"fail-on: {shown}")
+        say(f"fail-on {_OUTCOMES[check.held]}: {shown}")
         # GitHub shows such a line at the top of the workflow run and in the pull request.
         if check.held is not False and os.environ.get("GITHUB_ACTIONS") == "true":
+            shown = shown if check.held else f"Not decided: {shown}"
             escaped = shown.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
             print(f"::error title=gctrace-analyze::{escaped}", file=sys.stderr)
     if args.junit:

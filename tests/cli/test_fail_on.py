@@ -130,7 +130,7 @@ def test_the_reason_is_printed_before_the_comparison(capfd: pytest.CaptureFixtur
     assert done.returncode == 1
     first = done.stdout.splitlines()[0]
     assert first.startswith(
-        "fail-on: heap_peak_mib>+10%: heap_peak_mib is 73 after 55, +32.7 %"
+        "fail-on is true: heap_peak_mib>+10%: heap_peak_mib is 73 after 55, +32.7 %"
     )
 
 
@@ -149,7 +149,7 @@ def test_a_closed_pipe_does_not_hide_a_failure(words: tuple[str, ...]) -> None:
     done = subprocess.run(command, stdout=writing, stderr=subprocess.PIPE, check=False)
     os.close(writing)
     assert done.returncode == 1
-    assert done.stderr.startswith(b"fail-on: gc_cpu_share>10%: ")
+    assert done.stderr.startswith(b"fail-on is true: gc_cpu_share>10%: ")
     assert done.stderr.count(b"\n") == 1
 
 
@@ -158,6 +158,13 @@ def test_noise_fails_nothing_and_is_reported(capsys: pytest.CaptureFixture[str])
     before, after = sorted(NOISE, key=lambda path: gca.read(path).summary().gc_cpu_share or 0)
     assert main(["compare", before, after, "--fail-on", limit]) == 0
     assert "but that is not significant" in capsys.readouterr().err
+
+
+def test_a_condition_that_was_not_decided_does_not_read_like_a_failure(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert main(["compare", STEADY, DOUBLED, "--fail-on", "stw_max_ms>+1%"]) == 3
+    assert capsys.readouterr().err.startswith("fail-on was not decided: stw_max_ms>+1%: ")
 
 
 def test_zero_before_and_after_is_not_a_change(tmp_path: Path) -> None:
@@ -175,7 +182,7 @@ def test_several_settings_are_compared_with_the_first(
     words = ["compare", f"a={STEADY}", f"b={DOUBLED}", f"c={THRASH}"]
     assert main([*words, "--fail-on", "gc_cpu_share>+10%"]) == 1
     err = capsys.readouterr().err
-    assert "fail-on: c: gc_cpu_share>+10%" in err
+    assert "fail-on is true: c: gc_cpu_share>+10%" in err
     assert "b:" not in err
 
 

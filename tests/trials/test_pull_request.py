@@ -118,7 +118,7 @@ def test_a_change_that_allocates_twice_as_much_fails_and_is_commented(tmp_path: 
     checkout(tmp_path / "head", "16*len(parts)", "64*len(parts)")
     steps = measured(tmp_path)
     assert [step.returncode for step in steps.values()] == [0, 1, 0], steps["Build"].stderr
-    assert "fail-on: Join/long: bytes_per_op>+5%" in steps["Measure"].stderr
+    assert "fail-on is true: Join/long: bytes_per_op>+5%" in steps["Measure"].stderr
     summary = (tmp_path / "summary.md").read_text()
     assert "**2 of 2 benchmarks cost more: Join/" in summary
     assert "<failure " in (tmp_path / "gc.xml").read_text()

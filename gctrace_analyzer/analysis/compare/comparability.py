@@ -60,9 +60,10 @@ class Difference:
 class Circumstances:
     """The settings of a side, None where unknown; `gogc` in percent or `off`.
 
-    `gogc_levels` has the values of GOGC if it changed during a run. `gogc_of_runs` has the values
-    of different runs or processes. `other_gogc` is True if the log contradicts the GOGC that was
-    given.
+    `limit_ends` is the range of `memory_limit` in MiB; `goal_mib` is the median heap goal, unless a
+    memory limit sets it. `gogc_levels` has the values of GOGC if it changed during a run.
+    `gogc_of_runs` has the values of different runs or processes. `other_gogc` is True if the log
+    contradicts the GOGC that was given.
     """
 
     label: str
@@ -74,6 +75,23 @@ class Circumstances:
     gogc_levels: str | None = None
     gogc_of_runs: str | None = None
     other_gogc: str | None = None
+    limit_ends: tuple[float, float] | None = None
+    goal_mib: float | None = None
+
+
+def have_other_limits(was: Circumstances, now: Circumstances) -> bool:
+    """Returns whether the memory limits of both sides, given or inferred, certainly differ.
+
+    Heap goals above a limit that is known for only one side show that the other has another one.
+    """
+    one, other = was.limit_ends, now.limit_ends
+    if one and other:
+        is_given = one[0] == one[1] and other[0] == other[1]
+        return is_given or one[1] < other[0] or other[1] < one[0]
+    return any(
+        known and goal and goal > known[1]
+        for known, goal in ((one, now.goal_mib), (other, was.goal_mib))
+    )
 
 
 def differences(

@@ -262,7 +262,13 @@ def _limits(
         yield from _beside_outside(heap, gomemlimit, limit, in_spite=in_spite)
     elif heap.least_limit_mib > MOST_OF_LIMIT * limit:
         yield _raise(facts, heap, limit)
-    elif gomemlimit is None or gomemlimit > DEFAULT.tight_limit_share * limit:
+    else:
+        yield from _below(heap, gomemlimit, limit)
+
+
+def _below(heap: HeapAtDeath, gomemlimit: float | None, limit: float) -> Iterator[str]:
+    """Yields the GOMEMLIMIT that leaves room below a limit, unless it is as low already."""
+    if gomemlimit is None or gomemlimit > DEFAULT.tight_limit_share * limit:
         why = (
             f", so that GC runs before memory reaches the limit of {limit:,.0f} MiB; the live heap "
             f"of {heap.live_mib or 0:,.0f} MiB fits."

@@ -7,11 +7,12 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from gctrace_analyzer.analysis.settings.search import DEFAULT_GOGC, USUAL
-from gctrace_analyzer.units import size_text
+from gctrace_analyzer.units import between_text, size_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from gctrace_analyzer.analysis.settings.known import Known
     from gctrace_analyzer.analysis.settings.regimes import Regime
 
 
@@ -101,6 +102,30 @@ def limit_text(regime: Regime) -> str:
     if not high:
         return "a memory limit" + (f" of at least {low:,.0f} MiB" if low else "")
     return f"a memory limit of {f'{low:,.0f} to' if low else 'at most'} {high:,.0f} MiB"
+
+
+def limit_ends(given: Known | None, regime: Regime | None) -> tuple[float, float] | None:
+    """Returns the least and the highest memory limit in MiB, as given or inferred; off: infinite.
+
+    None if it is unknown, or if only its least value is known.
+    """
+    if given is not None:
+        limit = math.inf if given.value in (None, "off") else float(given.value)
+        return limit, limit
+    if regime is None or not regime.memory_limit_mib_high:
+        return None
+    return regime.memory_limit_mib_low or 0.0, regime.memory_limit_mib_high
+
+
+def ends_text(low: float, high: float) -> str:
+    """Returns a memory limit of `limit_ends`.
+
+    >>> ends_text(512, 512), ends_text(67, 91), ends_text(math.inf, math.inf)
+    ('512 MiB', '67–91 MiB (inferred)', 'off')
+    """
+    if low == high:
+        return "off" if math.isinf(low) else size_text(low)
+    return f"{between_text(f'{low:,.0f} MiB', f'{high:,.0f} MiB')} (inferred)"
 
 
 def gogc_range(regime: Regime | None) -> tuple[float, float] | None:

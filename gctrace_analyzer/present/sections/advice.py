@@ -291,14 +291,20 @@ def reasons(rows: pl.DataFrame, predictor: Predictor, said: str = "") -> list[tu
     if first["memory_peak_mib"] is not None:
         sentences += [("Memory", text) for text in _memory(first, predictor)]
     sentences += [("Note", text) for text in (first["risk"], *predictor.warnings) if text]
+    firm = ', so "try", not "advised"' if word_of(first) == "try" else ""
     for row in rows.filter(~pl.col("now")).head(1).iter_rows(named=True):
-        is_tested = row["confidence"] != "low" or "gctrace-analyze measure" in said
-        test = "" if is_tested else "; test it with gctrace-analyze measure"
-        firm = ', so "try", not "advised"' if word_of(first) == "try" else ""
-        why = predictor.doubt(row) or _evidence(predictor)
-        because = f": {why}" if why else ""
-        sentences.append(("Confidence", f"{row['confidence']}{firm}{because}{test}"))
+        sentences.append(confidence(row, predictor, said, firm))
     return sentences
+
+
+def confidence(
+    row: Row, predictor: Predictor, said: str = "", firm: str = ""
+) -> tuple[str, str]:
+    """Returns how reliable a prediction is, why, and how to test it, as a labelled sentence."""
+    level, why = predictor.confidence(row), predictor.doubt(row) or _evidence(predictor)
+    is_tested = level != "low" or "gctrace-analyze measure" in said
+    test = "" if is_tested else "; test it with gctrace-analyze measure"
+    return "Confidence", f"{level}{firm}{f': {why}' if why else ''}{test}"
 
 
 def _evidence(predictor: Predictor) -> str:

@@ -198,12 +198,12 @@ def method(pair: Pair) -> str:
     first = next(iter(pair.benchmarks.values()))["bytes_per_op"]
     several = [*dict.fromkeys(filter(None, (first.before_runs, first.after_runs)))]
     runs = " and ".join(map(str, several))
+    changes = (own[metric.name] for own in pair.benchmarks.values() for metric in PER_OP)
+    reasons = dict.fromkeys(filter(None, (change.no_verdict_because for change in changes)))
     runs = f"{runs} {'run' if several == [1] else 'runs'} of each benchmark. " if runs else ""
     return (
         f"{runs}The 95 % intervals of the changes hold for all benchmarks together. ~: not "
-        f"significant, or at most {100 * SAME_SHARE:.0f} %. –: no verdict, because of "
-        "fewer than five runs of each side (time/op), too few cycles (GC CPU/op), a slower "
-        "machine, or other work on the CPUs."
-        + " GC CPU/op: CPU time of the collector per operation."
-        * _shows_gc_cpu(pair)
+        f"significant, or at most {100 * SAME_SHARE:.0f} %."
+        + (f" –: no verdict, because {'; or '.join(reasons)}." if reasons else "")
+        + " GC CPU/op: CPU time of the collector per operation." * _shows_gc_cpu(pair)
     )

@@ -338,6 +338,8 @@ def _verdict(pair: Pair) -> str:
     changes = " for ".join(
         " and ".join(parts[word]) for word in ("better", "worse") if parts[word]
     )
+    if parts["better"] and not parts["worse"] and (unsure := " and ".join(_unsure(pair))):
+        changes += f", but {unsure}"
     kinds = {difference.what for difference in pair.differences}
     if not changes and parts[BY_LOAD]:
         rate = percent(pair.changes["alloc_mib_per_s"].relative or 0.0)
@@ -355,6 +357,27 @@ def _verdict(pair: Pair) -> str:
     if doubts := " and ".join(words for what, words in _DOUBTS.items() if what in kinds):
         load += f", {'but' if load in _EQUAL_LOADS else 'and'} {doubts}"
     return f"{changes}; {load}.{work}"
+
+
+_PRICES = {
+    "gc_cpu_share": "GC CPU",
+    "stw_p99_ms": "p99 pauses",
+    "heap_peak_mib": "heap peak",
+}
+"""Figures that may be the price of a gain, in words."""
+
+
+def _unsure(pair: Pair) -> Iterator[str]:
+    """Yields the possible price of a gain: higher figures that are not judged, or may be chance."""
+    other_procs = any(difference.what == "procs" for difference in pair.differences)
+    for name, words in _PRICES.items():
+        change = pair.changes.get(name)
+        if change is None or (name == "gc_cpu_share" and other_procs):
+            continue
+        doubt = "not significant" if change.verdict == "~" else "not judged"
+        if (change.relative or 0.0) > _OTHER_PART:
+            ends = (value(name, end) for end in (change.before, change.after))
+            yield f"{words} {' → '.join(ends)} ({doubt})"
 
 
 def costs(pair: Pair) -> dict[str, list[str]]:

@@ -178,7 +178,7 @@ def state(answers: Answers) -> list[tuple[str, str, str]]:
         others = bool(t.thrashing) and not answers.thrash["advice_changes"].any()
         of_whom = "other process" if others else "process"
         whose = count(t.advised, of_whom, f"{of_whom}es")
-        by = f"of GC CPU, with new settings for {whose}"
+        by = f"of GC CPU with idle marking, by new settings for {whose}"
         figures.append(_change(t.saved_cores, ends, "cores", cores, by))
         heap = (t.saved_heap_mib_low, t.saved_heap_mib_high)
         unit, written = size_unit(t.saved_heap_mib, *heap)

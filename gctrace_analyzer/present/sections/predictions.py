@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from gctrace_analyzer.advise.phrases import order
 from gctrace_analyzer.advise.prediction.model import Setting
 from gctrace_analyzer.advise.subject import BURSTS
-from gctrace_analyzer.advise.whatif import saved_by_less
+from gctrace_analyzer.advise.whatif import is_measured, saved_by_less
 from gctrace_analyzer.present.document import Gap, Paragraphs, Sentence, Sentences
 from gctrace_analyzer.present.format import mib_per_s
 from gctrace_analyzer.present.sections import advice, headline
@@ -122,6 +122,9 @@ def _notes_on_predictions(report: Report, rows: pl.DataFrame) -> Iterator[tuple[
     for text in advice.lasting(rows):
         yield "Lasts", text
     yield from _saved(rows)
+    predicted = rows.filter(rows["gc_per_s"].is_not_null()).to_dicts()
+    for row in [row for row in predicted if not is_measured(row)][:1]:
+        yield advice.confidence(row, baseline)
 
 
 def _saved(rows: pl.DataFrame) -> Iterator[tuple[str, str]]:

@@ -14,6 +14,7 @@ from gctrace_analyzer.analysis.compare.comparability import (
     Difference,
     _drift,
     differences,
+    have_other_limits,
 )
 from gctrace_analyzer.analysis.compare.compare import Measured, late_pauses
 from gctrace_analyzer.testing import read_text
@@ -183,3 +184,22 @@ def test_a_live_heap_that_has_not_settled_is_noted() -> None:
     assert found(runs=(side(drifting(50.0, 100.0, 110.0, 114.0)), side())) == []
     each = only(runs=(side(), side(drifting(50.0, 100.0, 90.0, 80.0))))
     assert "changes by -20 %" in each.sentence
+
+
+@pytest.mark.parametrize(
+    ("was", "now", "differ"),
+    [
+        ({"limit_ends": (512.0, 512.0)}, {"limit_ends": (1024.0, 1024.0)}, True),
+        ({"limit_ends": (67.0, 91.0)}, {"limit_ends": (55.0, 77.0)}, False),
+        ({"limit_ends": (67.0, 91.0)}, {"limit_ends": (512.0, 512.0)}, True),
+        ({"goal_mib": 94.0}, {"limit_ends": (67.0, 91.0)}, True),
+        ({"limit_ends": (67.0, 91.0)}, {"goal_mib": 94.0}, True),
+        ({"goal_mib": 80.0}, {"limit_ends": (67.0, 91.0)}, False),
+        ({}, {"limit_ends": (67.0, 91.0)}, False),
+    ],
+)
+def test_an_inferred_limit_differs_only_if_it_certainly_does(
+    was: dict[str, Any], now: dict[str, Any], differ: bool
+) -> None:
+    sides = (Circumstances("a", None, None, None, **own) for own in (was, now))
+    assert have_other_limits(*sides) is differ

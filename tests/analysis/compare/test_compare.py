@@ -230,6 +230,20 @@ def test_a_run_without_a_cycle_is_refused() -> None:
         gca.compare(STEADY, "samples/gomemlimit-paper.txt")
 
 
+def test_a_gain_is_named_with_the_cost_that_was_not_judged() -> None:
+    found = gca.compare(log("noise-a", "gogc100-r0"), log("noise-a", "gogc50-r0"))
+    pair = found.pairs[0]
+    changes = {name: replace(change, verdict=None) for name, change in pair.changes.items()}
+    changes["heap_peak_mib"] = replace(pair.changes["heap_peak_mib"], verdict="better")
+    said = comparison.verdict([replace(pair, changes=changes)])
+    assert re.search(r"less heap, but GC CPU \S+ % → \S+ % \(not judged\)", said)
+
+
+def test_a_single_dump_needs_a_second_one_to_be_compared() -> None:
+    with pytest.raises(gca.NoDataError, match="two dumps or more, and their times"):
+        gca.compare(STEADY, "samples/gomemlimit-paper.txt")
+
+
 def test_each_of_several_sides_is_compared_with_the_first() -> None:
     logs = {
         name: [log("noise-a", f"{name}-r{number}") for number in range(3)]
