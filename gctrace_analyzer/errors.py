@@ -24,7 +24,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Iterable, Sequence, Sized
 
     Spelling: TypeAlias = Callable[[str, str | None], str]
 
@@ -298,9 +298,9 @@ class NoDataError(GctraceError, ValueError):
         return cls(path, "no GC cycle, and no benchmark that both sides have", hint)
 
     @classmethod
-    def no_cycles(cls, path: str, *, has_dumps: bool) -> NoDataError:
+    def no_cycles(cls, path: str, dumps: Sized) -> NoDataError:
         """Returns the error for a run without a GC cycle, which cannot be compared."""
-        if has_dumps:
+        if len(dumps):
             hint = "For each side, give a file with two dumps or more, and their times."
             return cls(path, "no GC cycle to compare, and one dump shows no rate", hint)
         hint = "Run it longer, under load: 5 cycles are the minimum, 20 or more are better."

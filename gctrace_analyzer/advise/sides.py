@@ -28,12 +28,8 @@ from gctrace_analyzer.analysis.compare.compare import (
 )
 from gctrace_analyzer.analysis.compare.metrics import METRICS, NAMED, PER_RUN
 from gctrace_analyzer.analysis.compare.rounds import ERROR, WALL
-from gctrace_analyzer.analysis.settings.naming import (
-    ends_text,
-    limit_ends,
-    percent_text,
-    present,
-)
+from gctrace_analyzer.analysis.settings import naming
+from gctrace_analyzer.analysis.settings.naming import percent_text, present
 from gctrace_analyzer.analysis.thresholds import DEFAULT
 from gctrace_analyzer.errors import NoDataError
 from gctrace_analyzer.units import size_text
@@ -100,8 +96,7 @@ class Side:
         self.advices = tuple(advice for _, advice in runs)
         for analysis in () if may_be_empty else self._without_figures:
             if analysis.tables["benchmarks"].is_empty():
-                has_dumps = len(analysis.tables["memstats"]) > 0
-                raise NoDataError.no_cycles(_name_of(analysis), has_dumps=has_dumps)
+                raise NoDataError.no_cycles(_name_of(analysis), analysis.tables["memstats"])
         self.measured = tuple(
             measured(run.spans, run.summary, by_limit=run.goals_are_by_limit)
             for run in self.analyses
@@ -163,7 +158,7 @@ class Side:
         """The settings of this side, as given or as the log shows them."""
         analysis = self.analyses[self._longest]
         regime = present(analysis.only_regimes) if self.by_limit else None
-        ends = limit_ends(self.baseline.settings.memory_limit_mib, regime)
+        ends = naming.limit_ends(self.baseline.settings.memory_limit_mib, regime)
         version = analysis.settings.value("go_version")
         return Circumstances(
             self.label,
@@ -172,7 +167,7 @@ class Side:
             gogc_levels=self.gogc_levels,
             gogc_of_runs=self._gogc_of_runs,
             other_gogc=next((e.evidence for e in self.findings() if e.id == _OTHER_GOGC), None),
-            memory_limit=None if ends is None else ends_text(*ends),
+            memory_limit=None if ends is None else naming.ends_text(*ends),
             limit_ends=ends,
             goal_mib=None if self.by_limit else analysis.summary.heap_goal_p50_mib,
             ballast=size_text(self.baseline.now.ballast) if self.baseline.now.ballast else None,

@@ -29,7 +29,6 @@ from gctrace_analyzer.analysis.postmortem.group_memory import (
 )
 from gctrace_analyzer.analysis.postmortem.heap_at_death import MAX_OVERSHOOT, NOTABLE
 from gctrace_analyzer.analysis.postmortem.proof import of_other_cause
-from gctrace_analyzer.analysis.postmortem.remedies import limit_with_room
 from gctrace_analyzer.analysis.thresholds import DEFAULT
 from gctrace_analyzer.analysis.trend import FIND_GROWTH
 from gctrace_analyzer.frozen import frozen
@@ -275,7 +274,7 @@ def _preventable(
     held = limit is None and facts.minute.limited and not heap.is_mostly_live
     if in_spite or held or facts.is_small:
         return "unknown"
-    has_room = limit is not None and limit_with_room(heap, limit) is not None
+    has_room = limit is not None and heap.limit_with_room(limit) is not None
     is_known = heap.is_outside or heap.outside_most_mib <= NOTABLE * ceiling
     could = has_room and is_known and gomemlimit is None and not facts.is_before_limits
     if heap.is_outside and not could:

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from gctrace_analyzer.analysis.postmortem.facts import MOST_OF_LIMIT
 from gctrace_analyzer.analysis.settings.limits import other_memory
-from gctrace_analyzer.analysis.thresholds import least_limit, roomy_limit
+from gctrace_analyzer.analysis.thresholds import DEFAULT, least_limit, roomy_limit
 from gctrace_analyzer.frozen import frozen
 
 if TYPE_CHECKING:
@@ -85,6 +86,25 @@ class HeapAtDeath:
             " GC then runs often, because the live heap has little room. Better: "
             f"{self.with_room(limit, gomemlimit)}."
         ) * (self.live_mib is not None and is_close)
+
+    def raising(self, facts: Evidence, limit: float) -> str:
+        """Returns how far to raise a limit under which no GOMEMLIMIT leaves room to GC."""
+        raised = self.with_room(limit, MOST_OF_LIMIT * limit)
+        first = f"To buy time, {raised}" if facts.minute.grew else f"R{raised[1:]}"
+        needs = " (Go 1.19 or later)" * facts.is_before_limits
+        return (
+            f"{first}{needs}: {self.live_mib or 0:,.0f} MiB are live heap, so no GOGC or "
+            f"GOMEMLIMIT leaves GC enough room under {limit:,.0f} MiB."
+        )
+
+    def limit_with_room(self, limit: float) -> int | None:
+        """Returns the GOMEMLIMIT (MiB) that leaves room outside the heap; None if there is none."""
+        outside, room = self.outside_most_mib, MOST_OF_LIMIT * limit
+        if self.is_mostly_outside:
+            return None
+        if outside > limit - room:
+            room = DEFAULT.tight_limit_share * limit - outside
+        return int(room) if room >= self.least_limit_mib else None
 
     @property
     def off_heap_mib(self) -> float | None:

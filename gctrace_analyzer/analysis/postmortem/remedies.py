@@ -162,27 +162,6 @@ def _request_more(facts: Evidence) -> str:
     )
 
 
-def limit_with_room(heap: HeapAtDeath, limit_mib: float) -> int | None:
-    """Returns the GOMEMLIMIT (MiB) that leaves room outside the heap; None if there is none."""
-    outside, room = heap.outside_most_mib, MOST_OF_LIMIT * limit_mib
-    if heap.is_mostly_outside:
-        return None
-    if outside > limit_mib - room:
-        room = DEFAULT.tight_limit_share * limit_mib - outside
-    return int(room) if room >= heap.least_limit_mib else None
-
-
-def _raise(facts: Evidence, heap: HeapAtDeath, limit_mib: float) -> str:
-    """Returns how far to raise a limit under which no GOMEMLIMIT leaves room to GC."""
-    raised = heap.with_room(limit_mib, MOST_OF_LIMIT * limit_mib)
-    first = f"To buy time, {raised}" if facts.minute.grew else f"R{raised[1:]}"
-    needs = " (Go 1.19 or later)" * facts.is_before_limits
-    return (
-        f"{first}{needs}: {heap.live_mib or 0:,.0f} MiB are live heap, so no GOGC or GOMEMLIMIT "
-        f"leaves GC enough room under {limit_mib:,.0f} MiB."
-    )
-
-
 def with_sum(
     facts: Evidence,
     heap: HeapAtDeath,
@@ -205,14 +184,12 @@ def with_sum(
     keeps_most = is_full or (grew and heap.is_mostly_live)
     is_beside = heap.beside_mib > (heap.off_heap_mib or 0.0)
     find_outside = group_memory.FIND_BESIDE if is_beside else _FIND_OUTSIDE
-    limit = facts.limit.limit_mib
-    if preventable == "no" and keeps_most and grew and limit and facts.death.killer != EVICTOR:
-        yield FIND_GROWTH
-        yield _raise(facts, heap, limit)
-        return
     if preventable == "no":
+        limit = facts.limit.limit_mib if facts.death.killer != EVICTOR else None
         yield (FIND_GROWTH if grew else MORE_MEMORY) if keeps_most else find_outside
-        if grew or not keeps_most:
+        if limit and grew and keeps_most:
+            yield heap.raising(facts, limit)
+        elif grew or not keeps_most:
             yield (
                 f"Or give the program more memory: {heap.live_mib or 0:,.0f} MiB are live heap, so "
                 "no GOGC or GOMEMLIMIT frees enough."
@@ -261,7 +238,7 @@ def _limits(
     elif heap.is_outside and not facts.is_before_limits:
         yield from _beside_outside(heap, gomemlimit, limit, in_spite=in_spite)
     elif heap.least_limit_mib > MOST_OF_LIMIT * limit:
-        yield _raise(facts, heap, limit)
+        yield heap.raising(facts, limit)
     else:
         yield from _below(heap, gomemlimit, limit)
 
@@ -292,7 +269,7 @@ def _beside_outside(
     heap: HeapAtDeath, gomemlimit: float | None, limit: float, *, in_spite: bool
 ) -> Iterator[str]:
     """Yields a memory limit with room for memory outside the heap, or that there is none."""
-    room = limit_with_room(heap, limit)
+    room = heap.limit_with_room(limit)
     if room is not None and (gomemlimit is None or room < gomemlimit):
         yield (
             f"Set GOMEMLIMIT={room}MiB: it leaves {limit - room:,.0f} of the {limit:,.0f} MiB "
