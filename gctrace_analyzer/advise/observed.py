@@ -304,8 +304,8 @@ def thrashing(*, least: float, largest: float) -> str:
         largest: the largest live heap.
     """
     return (
-        f"{THRASHING}. It needs a GOMEMLIMIT of at least {roomy_limit(least):,.0f} MiB: its live "
-        f"heap, bursts aside, is up to {largest:,.0f} MiB"
+        f"{THRASHING}. A GOMEMLIMIT of {roomy_limit(least):,.0f} MiB leaves GC room (estimated): "
+        f"its live heap, bursts aside, is up to {largest:,.0f} MiB"
     )
 
 

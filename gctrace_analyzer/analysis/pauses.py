@@ -181,7 +181,10 @@ def _statistics(durations_ms: pl.Series) -> dict[str, Any]:
     longest = longest_ms(durations_ms.to_frame("ms"), "ms")
     # The longest is as printed; the others are the middle of what a line stands for.
     quantiles = {
-        f"p{round(100 * q)}_ms": min(durations_ms.quantile(q, "linear") or 0.0, longest or 0.0)
+        f"p{round(100 * q)}_ms": min(
+            durations_ms.quantile(q, "linear" if q == 0.5 else "equiprobable") or 0.0,
+            longest or 0.0,
+        )
         for q in (0.5, 0.9, 0.99)
     }
     return {

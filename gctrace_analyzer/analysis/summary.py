@@ -150,10 +150,7 @@ class Summary(Plain):
     @property
     def pause_p99_ms(self) -> float | None:
         """The 99 % quantile of the pauses; None if a hundredth of them is less than one."""
-        p99_ms, longest_ms = self.stw_p99_ms, self.stw_max_ms
-        if p99_ms is None or len(PHASES) * self.cycles < FOR_P99:
-            return None
-        return p99_ms if longest_ms is None else min(p99_ms, longest_ms)
+        return self.stw_p99_ms if len(PHASES) * self.cycles >= FOR_P99 else None
 
     @property
     def stopped_gc_share(self) -> float | None:

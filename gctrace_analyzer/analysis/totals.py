@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from functools import cache
-from typing import Any
+from typing import Any, Literal
 
 import polars as pl
 
@@ -144,21 +144,23 @@ class Values:
         table = pl.concat(tables).group_by("value").agg(pl.col("count").sum())
         return Values(table["value"], table["count"])
 
-    def quantile(self, share: float) -> float | None:
-        """Returns the quantile, interpolated linearly; None without values."""
+    def median(self) -> float | None:
+        """Returns the median; None without values."""
         if self.counts is None:
-            return self.values.quantile(share, "linear")
+            return self.values.quantile(0.5, "linear")
+        low, high = self.at_most(0.5), self.at_most(0.5, "right")
+        return None if low is None or high is None else low + (high - low) / 2
+
+    def at_most(self, share: float, side: Literal["left", "right"] = "left") -> float | None:
+        """Returns the smallest value that this share (right: more) of all do not exceed."""
+        if self.counts is None:
+            return self.values.quantile(share, "equiprobable")
         table = pl.DataFrame({"value": self.values, "count": self.counts}).sort("value")
-        # The rank of each value's last occurrence.
-        last = table["count"].cast(pl.Int64).cum_sum() - 1
-        if not len(last):
-            return None
-        at = share * int(last[-1])
-        low, high = (
-            float(table["value"][int(last.search_sorted(place))])
-            for place in (int(at), min(int(at) + 1, int(last[-1])))
+        until = table["count"].cast(pl.Int64).cum_sum()
+        rank = share * int(until[-1]) if len(until) else 0.0
+        return (
+            float(table["value"][int(until.search_sorted(rank, side))]) if len(until) else None
         )
-        return low + (high - low) * (at - int(at))
 
 
 _MEDIANS = {
@@ -170,8 +172,6 @@ _MEDIANS = {
 """The figures that are medians over cycles: the column of spans, and a factor."""
 
 _COUNTED = tuple(name for name, _ in _MEDIANS.values())
-_PAUSES = {"stw_p50_ms": 0.5, "stw_p99_ms": 0.99}
-"""The figures that are quantiles of single pauses."""
 
 
 @frozen
@@ -261,9 +261,12 @@ class Totals:
         """Returns the figures of the summary that follow from the spans."""
         medians = {}
         for figure, (name, factor) in _MEDIANS.items():
-            median = self.values[name].quantile(0.5) if name in self.values else None
+            median = self.values[name].median() if name in self.values else None
             medians[figure] = None if median is None else factor * median
         pauses = self.values["pause_ms"]
+        # The longest is as printed; the others are the middle of what a line stands for.
+        longest = self.maxima["stw_max_ms"]
+        quantiles = {"stw_p50_ms": pauses.median(), "stw_p99_ms": pauses.at_most(0.99)}
         sums, rates = dict(self.sums), {rate: self.rate(rate) for rate in RATES}
         if _hides(*self.rates[ROUNDING]):
             sums["alloc_total_mib"] = rates["alloc_mib_per_s"] = None
@@ -274,7 +277,7 @@ class Totals:
             **self.maxima,
             **{rate: value for rate, value in rates.items() if rate not in _NOT_SHOWN},
             **medians,
-            **{figure: pauses.quantile(share) for figure, share in _PAUSES.items()},
+            **{name: ms and min(ms, longest or ms) for name, ms in quantiles.items()},
         }
 
 

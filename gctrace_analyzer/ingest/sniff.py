@@ -334,6 +334,8 @@ def of_toolchain(text: str) -> str | None:
 
     >>> of_toolchain("$ GOGC=25 GODEBUG=gctrace=1 go run .")[:47]
     'Cycles may be those of `GOGC=25 GODEBUG=gctrace'
+    >>> of_toolchain('$env:GODEBUG="gctrace=1"; go run a.go')[:37]
+    'Cycles may be those of `go run a.go`:'
     """
     if not any(word in text for word in GO_COMMANDS):
         return None
@@ -341,7 +343,9 @@ def of_toolchain(text: str) -> str | None:
     if not any(match[1] or _CERTAIN.match(match[2]) for match in named):
         return None
     is_test = _OF_TEST.search(text) is not None
-    own = (_NEXT_COMMAND.split(match[1], maxsplit=1)[0].strip() for match in named if match[1])
+    lines = (_NEXT_COMMAND.split(match[1]) for match in named if match[1])
+    # An assignment may be a command of its own, as in PowerShell.
+    own = (next(part.strip() for part in parts if "go " in part) for parts in lines)
     # One compile or link follows a heading; what starts after the last one is the program.
     runs = not is_test and len(_STARTED.findall(text, named[-1].end())) > 1
     commands = [*dict.fromkeys(own)] or ["go run" if runs else "go"]

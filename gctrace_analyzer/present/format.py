@@ -127,9 +127,6 @@ def nanoseconds(value: float | None) -> str:
     return f"{digits(value, 3)} ns" if value < 1000 else f"{digits(value / 1000, 3)} µs"
 
 
-_FEWEST = 2
-"""Cycles. A single one has no time to another."""
-
 _NEAR = 1.5
 """Ratio to the median. If no interval is this close, the median describes none of them."""
 
@@ -149,17 +146,20 @@ def interval(
         gaps_ms: all times from one cycle to the next.
     """
     apart_ms = summary.gc_interval_p50_ms
-    if apart_ms is None or summary.is_mostly_missing or summary.cycles < _FEWEST:
+    if apart_ms is None or summary.is_mostly_missing or summary.cycles <= 1:
         return ""
     if summary.is_in_bursts and usual_ms is not None and gaps_ms is not None:
-        # A median of all intervals would count the gaps.
-        inside_ms = gaps_ms.filter(gaps_ms < 1000 / (summary.gc_per_s or 1))
-        inside = float(inside_ms.median() or 0)  # type: ignore[arg-type]  # numbers
         known = gaps_ms.drop_nulls().clip(1.0)
+        is_inside = gaps_ms.drop_nulls() < 1000 / (summary.gc_per_s or 1)
+        # A median of all intervals would count the gaps.
+        inside = float(gaps_ms.drop_nulls().filter(is_inside).median() or 0)  # type: ignore[arg-type]  # numbers
         near = [known.is_between(ms / _APART, ms * _APART) for ms in (max(inside, 1), usual_ms)]
         if ((near[0] | near[1]).mean() or 0) >= _MOST:  # type: ignore[operator]  # a number
             apart = "under 1 ms" if inside < 1 else milliseconds(inside)
-            return f"bursts: every {apart}; gaps: {milliseconds(usual_ms)}"
+            # A start-up is no burst: no gap precedes it.
+            is_again = is_inside[is_inside.arg_min() or 0 :].any()
+            form = "bursts: every {}; gaps: {}" if is_again else "every {} at first, then {}"
+            return form.format(apart, milliseconds(usual_ms))
         return f"every {milliseconds(known.min())} to {milliseconds(known.max())}"  # type: ignore[arg-type]
     # The log has times in whole milliseconds.
     apart = "under 1 ms" if apart_ms < 1 else milliseconds(apart_ms)

@@ -180,7 +180,7 @@ class Dumps:
         if summary.stw_p50_ms is not None:
             longest = single.sort("pause_ms").row(-1, named=True)
             row |= {
-                "p90_ms": single["pause_ms"].quantile(0.9, "linear"),
+                "p90_ms": single["pause_ms"].quantile(0.9, "equiprobable"),
                 "max_process": longest["process"],
                 "max_gc": longest["gc_num"],
                 "source": str(longest["source"]),

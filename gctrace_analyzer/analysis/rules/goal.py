@@ -26,7 +26,7 @@ from gctrace_analyzer.analysis.settings.naming import (
     present,
     setting_text,
 )
-from gctrace_analyzer.ingest.rows import complete, median, not_null, where
+from gctrace_analyzer.ingest.rows import complete, median, not_null, since, where
 from gctrace_analyzer.units import duration_text, size_text
 
 if TYPE_CHECKING:
@@ -50,8 +50,8 @@ _LARGER_AT_TIMES = "No action needed: most of what GC costs is in the other cycl
     meaning=f"The live heap is so small that the heap minimum ({HEAP_MINIMUM_MIB} MiB × GOGC/100) "
     "sets the goal.",
     condition=f"The heap minimum ({HEAP_MINIMUM_MIB} MiB × GOGC/100) set the goal, and the cycle "
-    "is not forced, in over {t.heap_minimum_share:.0%} of the cycles whose goal is explained (at "
-    "least {t.min_cycles}). A warning if GC takes over {t.gc_cpu_warn:.0%} of "
+    "is not forced, in over {t.heap_minimum_share:.0%} of the cycles (at least {t.min_cycles} with "
+    "an explained goal). A warning if GC takes over {t.gc_cpu_warn:.0%} of "
     f"the CPU, and these cycles over {_MOST_OF_COST:.0%} of that.",
     advice="Set GOGC=400 or more, which costs only a few MiB here.",
     needs="goals and live heaps of at least {t.min_cycles} cycles",
@@ -64,7 +64,7 @@ def heap_minimum_bound(facts: ProcessFacts) -> Iterator[Evidence]:
     # A goal never starts a forced cycle.
     own = (facts.goal_set_by == "heap-minimum") & ~facts.cycles["forced"]
     at_minimum = int(own.sum())
-    if known >= t.min_cycles and at_minimum > t.heap_minimum_share * known:
+    if known >= t.min_cycles and at_minimum > t.heap_minimum_share * len(own):
         cost = facts.cost_share(own)
         costly = (facts.summary.gc_cpu_share or 0) > t.gc_cpu_warn
         # If a heap was larger for some time, those cycles may cost the most.
@@ -151,8 +151,8 @@ def low_gogc(facts: ProcessFacts) -> Iterator[Evidence]:
 @rule(
     "GC008",
     "goal-overshoot",
-    meaning="The heap ends well above its goal, so memory use is higher than GOGC or the "
-    "memory limit suggests.",
+    meaning="The heap ends well above its goal in some cycles, so memory use is then higher than "
+    "GOGC or the memory limit suggests.",
     condition="After the first {t.warm_up_s:g} s, the {t.overshoot_quantile:.0%} quantile of "
     "heap at end / goal is over {t.overshoot:.2f}. Needs at least {t.min_cycles} cycles and a "
     "median live heap of {t.gogc_min_live_mib:.0f} MiB.",
@@ -164,18 +164,23 @@ def low_gogc(facts: ProcessFacts) -> Iterator[Evidence]:
 )
 def goal_overshoot(facts: ProcessFacts) -> Iterator[Evidence]:
     """Compares the heap at the end of marking with its goal."""
-    t, cycles = facts.thresholds, facts.warmed_up
-    of_goal = cycles["heap_end_mib"] / cycles["heap_goal_mib"]
-    high = not_null(of_goal).quantile(t.overshoot_quantile, "lower")
-    if high is None or high <= t.overshoot or len(cycles) < t.min_cycles:
+    t = facts.thresholds
+    cycles = since(facts.warmed_up, t.warm_up_s)
+    of_goal = not_null(cycles["heap_end_mib"] / cycles["heap_goal_mib"])
+    high = of_goal.quantile(t.overshoot_quantile, "lower")
+    if high is None or high <= t.overshoot or len(of_goal) < t.min_cycles:
         return
     if facts.live_heap_mib >= t.gogc_min_live_mib:
         share = metrics()["overshoot_share"]
+        above = (
+            f"In {int((of_goal > t.overshoot).sum()):,} of {cycles_text(len(of_goal))} after the "
+            f"start-up the heap ends more than {percent(t.overshoot - 1)} above its goal"
+        )
         yield Evidence(
             "info",
-            f"In {100 * (1 - t.overshoot_quantile):g} % of the cycles the heap ends at least "
-            f"{percent(high - 1)} above its goal.",
+            f"{above}, up to {percent(maximum(of_goal) - 1)}.",
             {"overshoot_p95": high - 1},
+            headline=f"{above}.",
             examples=example_lines(cycles.with_columns(_share=share), "_share"),
         )
 

@@ -61,10 +61,12 @@ def _large_roots(facts: ProcessFacts, column: str, words: str) -> Iterator[Evide
     t = facts.thresholds
     if maximum(facts.warmed_up[column]) < t.roots_min_mib:
         return
+    # A mean of two distant sizes was never the size.
     size, live = (
-        not_null(facts.warmed_up[name]).median() for name in (column, "heap_live_mib")
+        not_null(facts.warmed_up[name]).quantile(0.5, "lower")
+        for name in (column, "heap_live_mib")
     )
-    if not isinstance(size, float) or not isinstance(live, float):
+    if size is None or live is None:
         return
     if size >= t.roots_min_mib and size > t.roots_share * max(live, 1):
         text = f"{words} of {size:,.0f} MiB, next to a live heap of {live:,.0f} MiB,"

@@ -162,7 +162,8 @@ def state(report: Report) -> list[KeyFigure]:
         figures.append(
             _with_level(report, "Frequency", rate_text(s, s.gc_per_s, rate), note, "frequency")
         )
-    if s.assist_share_of_gc_cpu is not None:
+    # Without GC CPU, the range of its parts is unknown as well.
+    if s.assist_share_of_gc_cpu is not None and s.gc_cpu_share is not None:
         value, of_all = assists(s)
         note = "of GC CPU"
         if s.assist_share_of_cpu is not None and not s.is_of_single_cycles:

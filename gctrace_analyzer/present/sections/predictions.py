@@ -176,7 +176,7 @@ def _load(baseline: Predictor) -> str:
     if (
         baseline.load_model == "fixed-rate"
         and load
-        and load.alloc_in < _SLOWED * load.alloc_off
+        and not _SLOWED <= load.alloc_in / load.alloc_off <= 1 / _SLOWED
     ):
         return (
             "fixed rate assumed, although the program allocates "
