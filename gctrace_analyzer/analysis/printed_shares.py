@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from gctrace_analyzer.analysis.spans import select
-from gctrace_analyzer.analysis.thresholds import DEFAULT
 from gctrace_analyzer.ingest.gctrace.columns import end_s
 from gctrace_analyzer.ingest.rows import of_each_process
 from gctrace_analyzer.units import duration_text
@@ -36,9 +35,7 @@ def bounded(figures: Mapping[str, Any], spans: pl.DataFrame) -> dict[str, Any]:
         spans: what `spans.of_cycles` returns for the same cycles.
     """
     share, low, high = (figures[f"gc_cpu_share{end}"] for end in ("", "_low", "_high"))
-    # Only where lines follow each other is the sum more reliable than what they print.
-    is_whole = share is not None and not figures["missing_cycles"]
-    printed = _bounds(spans, DEFAULT.before_start_s if is_whole else 0.0)
+    printed = _bounds(spans)
     if printed is None or (share is None and spans["gc_num"][0] != 1):
         return {}
     least, most = printed
@@ -110,13 +107,8 @@ def _procs(spans: pl.DataFrame) -> float:
     return float(spans["procs"].mean() or 0)  # type: ignore[arg-type]  # a numeric column
 
 
-def _bounds(spans: pl.DataFrame, before_s: float) -> tuple[float, float] | None:
-    """Returns the bounds of the share of GC CPU; None if the log does not show them.
-
-    Args:
-        spans: as in `bounded`.
-        before_s: the most time that the runtime counts before the 0 of `@`.
-    """
+def _bounds(spans: pl.DataFrame) -> tuple[float, float] | None:
+    """Returns the bounds of the share of GC CPU; None if the log does not show them."""
     if spans.is_empty() or (spans["cpus"] < spans["procs"]).any():
         # The runtime also counts workers that wait for a CPU.
         return None
@@ -132,14 +124,13 @@ def _bounds(spans: pl.DataFrame, before_s: float) -> tuple[float, float] | None:
         (procs.max() == procs.min()).alias("is_same"),
     )
     least_s = most_s = whole_s = 0.0
-    earlier_s = before_s * _procs(spans)
     for _, first, before, printed, time_s, begin_s, until_s, is_same in ends.iter_rows():
         if None in (before, printed, time_s, begin_s) or not (is_same or first == 1):
             return None
         # What was taken before the first cycle of a late log is not in its lines.
         begin_s, until_s = (0.0, time_s) if first == 1 else (begin_s, until_s)
         least_s += (printed * until_s - (before + 1) * begin_s) / 100
-        most_s += ((printed + 1) * (until_s + earlier_s) - before * begin_s) / 100
+        most_s += ((printed + 1) * until_s - before * begin_s) / 100
         whole_s += until_s - begin_s
     if not whole_s > 0:
         return None
