@@ -9,7 +9,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from gctrace_analyzer.analysis.postmortem.facts import MOST_OF_LIMIT
-from gctrace_analyzer.analysis.settings.limits import other_memory
 from gctrace_analyzer.analysis.thresholds import DEFAULT, least_limit, roomy_limit
 from gctrace_analyzer.frozen import frozen
 
@@ -56,20 +55,13 @@ class HeapAtDeath:
 
     @property
     def least_limit_mib(self) -> float:
-        """The lowest GOMEMLIMIT under which the live heap does not thrash.
-
-        Unknown memory of the runtime is assumed, unless it is already among what is outside.
-        """
-        live, other = self.live_mib or 0.0, self.go_other_mib
-        if not (other or self.is_outside):
-            other = min(other_memory(live), max((self.total_mib or 0.0) - live, 0.0))
-        return least_limit(live, other)
+        """The lowest GOMEMLIMIT under which the live heap does not thrash."""
+        return least_limit(self.live_mib or 0.0, self.go_other_mib)
 
     @property
     def roomy_limit_mib(self) -> float:
         """The GOMEMLIMIT to advise, under which GC does not run often."""
-        known = least_limit(self.live_mib or 0.0, self.go_other_mib)
-        return max(roomy_limit(known), self.least_limit_mib)
+        return roomy_limit(self.least_limit_mib)
 
     def with_room(self, limit: float, gomemlimit: float) -> str:
         """Returns which limits leave the live heap room, in the given proportion."""

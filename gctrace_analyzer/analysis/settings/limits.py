@@ -45,16 +45,6 @@ def limit_range(goal_mib: float, stacks_mib: float) -> LimitRange:
     return LimitRange(*ends)
 
 
-def other_memory(heap_mib: float) -> float:
-    """Returns the memory outside the heap to expect beside a heap, in MiB, if it is unknown.
-
-    >>> other_memory(100)
-    16.0
-    """
-    share, fixed = _OUTSIDE[1]
-    return share * heap_mib + fixed
-
-
 def goal_range(limit_mib: float, stacks_mib: float) -> tuple[float, float]:
     """Returns the goals in MiB that a memory limit may set: low and high.
 
