@@ -176,7 +176,7 @@ def _load(baseline: Predictor) -> str:
     if (
         baseline.load_model == "fixed-rate"
         and load
-        and not _SLOWED <= load.alloc_in / load.alloc_off <= 1 / _SLOWED
+        and min(load.alloc_in, load.alloc_off) < _SLOWED * max(load.alloc_in, load.alloc_off)
     ):
         return (
             "fixed rate assumed, although the program allocates "
