@@ -275,7 +275,7 @@ class NoDataError(GctraceError, ValueError):
         return cls(path, "empty (0 bytes)", hint, lines=0)
 
     @classmethod
-    def no_cycle(cls, program: str, ran: str) -> NoDataError:
+    def no_gctrace(cls, program: str, ran: str) -> NoDataError:
         """Returns the error for a program that printed no gctrace; `ran` says for how long."""
         return cls(program, f"no GC cycle{ran}", NO_GCTRACE)
 

@@ -144,7 +144,7 @@ def _apart(deaths: Sequence[PostMortem]) -> str:
 
 
 def which_of(death: PostMortem, deaths: Sequence[PostMortem]) -> str | None:
-    """Returns what tells a death from the others: its program, or the pod of one program."""
+    """Returns what distinguishes a death: its program, or the pod of one program."""
     if len({other.victim for other in deaths}) > 1:
         return death.victim
     return death.pod if len({other.pod for other in deaths}) > 1 else None

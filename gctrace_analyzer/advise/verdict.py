@@ -174,11 +174,11 @@ def _on_findings(analysis: Analysis, advice: Advice) -> Verdict | None:
     late = _began_late(root, analysis)
     too_large = too_large_for_container(advice)
     grown, find_growth = _growth(root, findings, advice)
-    beside, and_do = _beside_pauses(root, analysis, advice)
+    further, next_step = _besides_long_pauses(root, analysis, advice)
     return Verdict(
         level,
-        f"{_of_several(root, analysis)}{grown}{root.headline} {too_large}".rstrip() + beside,
-        f"{find_growth}{_action(root, effects, advice)}".rstrip() + and_do,
+        f"{_of_several(root, analysis)}{grown}{root.headline} {too_large}".rstrip() + further,
+        f"{find_growth}{_action(root, effects, advice)}".rstrip() + next_step,
         _changed(root, analysis) if late else "",
         root.id,
         root.process,
@@ -200,7 +200,7 @@ def _growing(findings: tuple[Finding, ...]) -> Finding | None:
     return next((finding for finding in findings if finding.id == GROWS), None)
 
 
-def _beside_pauses(root: Finding, analysis: Analysis, advice: Advice) -> tuple[str, str]:
+def _besides_long_pauses(root: Finding, analysis: Analysis, advice: Advice) -> tuple[str, str]:
     """Returns what else is known when long pauses lead, and what to do about it.
 
     It is a problem that a setting cures, or the cost of GC and a growing heap.

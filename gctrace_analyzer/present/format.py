@@ -149,10 +149,10 @@ def interval(
     if apart_ms is None or summary.is_mostly_missing or summary.cycles <= 1:
         return ""
     if summary.is_in_bursts and usual_ms is not None and gaps_ms is not None:
-        known = gaps_ms.drop_nulls().clip(1.0)
-        is_inside = gaps_ms.drop_nulls() < 1000 / (summary.gc_per_s or 1)
+        gaps_ms = gaps_ms.drop_nulls()
+        known, is_inside = gaps_ms.clip(1.0), gaps_ms < 1000 / (summary.gc_per_s or 1)
         # A median of all intervals would count the gaps.
-        inside = float(gaps_ms.drop_nulls().filter(is_inside).median() or 0)  # type: ignore[arg-type]  # numbers
+        inside = float(gaps_ms.filter(is_inside).median() or 0)  # type: ignore[arg-type]  # numbers
         near = [known.is_between(ms / _APART, ms * _APART) for ms in (max(inside, 1), usual_ms)]
         if ((near[0] | near[1]).mean() or 0) >= _MOST:  # type: ignore[operator]  # a number
             apart = "under 1 ms" if inside < 1 else milliseconds(inside)

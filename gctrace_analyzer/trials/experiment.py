@@ -298,7 +298,7 @@ class _Experiment:
         first_run = kept.read(warm_up)
         if first_run.cycles.is_empty():
             ran = "" if warm_up.wall_s is None else f" in {duration(warm_up.wall_s)}"
-            raise NoDataError.no_cycle(kept.trials[0].words[0], ran)
+            raise NoDataError.no_gctrace(kept.trials[0].words[0], ran)
         baseline = first_run.advice.baseline
         cause = baseline.other_cause
         is_disturbed = warm_up.disturbed and cause is not None and cause.is_long_pauses

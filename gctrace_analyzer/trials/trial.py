@@ -95,8 +95,8 @@ def run_trial(
     paths = [path for path in dict.fromkeys((log, out, load_log)) if path.exists()]
     if error is not None:
         # If the load failed, it gives the reason; else the program does.
-        told = load_log if error.startswith("the load") and load_log.exists() else log
-        error = "\n".join(filter(None, (error, last_output(told) if told.exists() else "")))
+        source = load_log if error.startswith("the load") and load_log.exists() else log
+        error = "\n".join(filter(None, (error, last_output(source) if source.exists() else "")))
     for path in paths:
         if path != log and not path.stat().st_size:
             path.unlink()

@@ -219,8 +219,8 @@ def build_wrapped(source: Wrapped) -> None:
         module=source.module, package=source.package, plugins=plugins, call=source.call
     )
     module = Module(source.module, source.version, ".", source.go)
-    beside = ("plan.go", "limit_new.go", "limit_old.go") if source.retuned else ()
-    files = {name: (PLAN / name).read_text() for name in beside}
+    extra = ("plan.go", "limit_new.go", "limit_old.go") if source.retuned else ()
+    files = {name: (PLAN / name).read_text() for name in extra}
     build_module(module, target=binary(source), files={"main.go": main, **files})
 
 

@@ -287,11 +287,11 @@ def _sum(facts: Evidence, heap: HeapAtDeath) -> Iterator[str]:
     if (parts := heap.parts) is None:
         return
     total, (least, most), (outside, outside_most) = parts
-    if heap.beside_mib > NOTABLE * (facts.limit.limit_mib or 0.0) and not counted(facts):
+    if heap.neighbours_mib > NOTABLE * (facts.limit.limit_mib or 0.0) and not counted(facts):
         yield (
-            f"The process had {total:,.0f} of these MiB: the other {heap.beside_mib:,.0f} belonged "
-            "to other processes in the group, to files in memory (tmpfs, page cache) or to the "
-            "kernel."
+            f"The process had {total:,.0f} of these MiB: the other {heap.neighbours_mib:,.0f} "
+            "belonged to other processes in the group, to files in memory (tmpfs, page cache) or "
+            "to the kernel."
         )
     is_resident = facts.memory.resident_mib is not None
     of = f"the {total:,.0f} MiB {'resident' if is_resident else 'of the limit'}"

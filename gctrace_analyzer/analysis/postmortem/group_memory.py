@@ -30,7 +30,7 @@ _UNKNOWN = (
     f"{_IN_MEMORY}, files that were just written (page cache) or the kernel. `memory.stat` of the "
     "group has anon, shmem, file and kernel; GOMEMLIMIT changes only the first."
 )
-FIND_BESIDE = (
+FIND_NEIGHBOURS = (
     "Find out what else uses memory under this limit: other processes (`systemd-cgls`, `ps` in the "
     "container), and files in memory (tmpfs, /dev/shm)."
 )
@@ -106,8 +106,8 @@ def find_rest(facts: Evidence) -> str:
     if not limit:
         if facts.death.killer == EVICTOR:
             return _FIND_PODS.format(facts.death.victim, size_text(own))
-        beside = f"If its limit is well above {size_text(own)}, f{FIND_BESIDE[1:]}"
-        return beside if facts.death.scope == "memcg" else on_host(facts)
+        if_far = f"If its limit is well above {size_text(own)}, f{FIND_NEIGHBOURS[1:]}"
+        return if_far if facts.death.scope == "memcg" else on_host(facts)
     if largest is not None and largest[1] > MOST_OF_ALL * (limit - own):
         return (
             f"Limit the memory of {largest[0]} ({size_text(largest[1])}), or raise the limit of "
@@ -278,18 +278,18 @@ def gomemlimit(facts: Evidence, settings: Settings) -> str | None:
     if not outside and MOST_OF_ALL * own <= (memory.of_go_mib or 0.0) < own:
         # The rest may not be Go's.
         own, had_is = memory.of_go_mib or 0.0, "what Go held at its last dump"
-    beside = not_of_victim(facts)
-    left = MOST_OF_LIMIT * (limit or 0.0) - sum(beside.values())
+    others = not_of_victim(facts)
+    left = MOST_OF_LIMIT * (limit or 0.0) - sum(others.values())
     if limit is None or 0 < own <= left:
         if own <= SMALL_MIB or (death.may_be_swapped and not swapped):
             return None
         return f"={int(MOST_OF_LIMIT * own)}MiB (90 % of {had_is}{of_others})"
     most = f"{100 * MOST_OF_LIMIT:.0f} % of the limit"
-    if not beside and death.is_shared_limit:
+    if not others and death.is_shared_limit:
         return f" to {most} minus what other processes under it need"
-    if death.may_be_swapped or (left <= SMALL_MIB and beside):
+    if death.may_be_swapped or (left <= SMALL_MIB and others):
         return None
-    less = " and ".join(f"the {size_text(size)} of {what}" for what, size in beside.items())
+    less = " and ".join(f"the {size_text(size)} of {what}" for what, size in others.items())
     return f"={int(left)}MiB ({most}{' less ' * bool(less)}{less})"
 
 

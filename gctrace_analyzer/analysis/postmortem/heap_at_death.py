@@ -35,7 +35,7 @@ class HeapAtDeath:
         live_mib: the live heap after the last cycle.
         go_heap_mib: the least that was heap.
         go_heap_most_mib: the most that can have been heap.
-        beside_mib: the part of the limit that the process did not use.
+        neighbours_mib: the part of the limit that the process did not use.
         go_other_mib: stacks and other memory of the runtime; 0 if unknown.
         most_is: the source of `go_heap_most_mib`: `rate`, `goal` or `total`.
         rate_mib_per_s: the allocation rate used.
@@ -48,7 +48,7 @@ class HeapAtDeath:
     go_heap_mib: float | None = None
     go_heap_most_mib: float | None = None
     go_other_mib: float = 0.0
-    beside_mib: float = 0.0
+    neighbours_mib: float = 0.0
     most_is: str = "total"
     rate_mib_per_s: float | None = None
     since_s: float | None = None
@@ -130,13 +130,13 @@ class HeapAtDeath:
     @property
     def is_outside(self) -> bool:
         """Whether a notable part of the memory was certainly not Go's."""
-        outside = (self.off_heap_mib or 0.0) + self.beside_mib
+        outside = (self.off_heap_mib or 0.0) + self.neighbours_mib
         return outside > NOTABLE * (self.ceiling_mib or 0.0)
 
     @property
     def is_mostly_outside(self) -> bool:
         """Whether more memory was certainly outside Go than can have been inside."""
-        return (self.off_heap_mib or 0.0) + self.beside_mib > self.go_most_mib
+        return (self.off_heap_mib or 0.0) + self.neighbours_mib > self.go_most_mib
 
     @property
     def is_mostly_live(self) -> bool:
@@ -146,22 +146,22 @@ class HeapAtDeath:
     @property
     def outside_most_mib(self) -> float:
         """The most memory under the limit that GOMEMLIMIT does not count."""
-        return (self.off_heap_most_mib or 0.0) + self.beside_mib
+        return (self.off_heap_most_mib or 0.0) + self.neighbours_mib
 
     @property
     def needed_mib(self) -> float:
         """The least memory that would have remained after GC freed everything not live."""
         kept = (self.live_mib or 0.0) + self.go_other_mib
-        return kept + (self.off_heap_mib or 0.0) + self.beside_mib
+        return kept + (self.off_heap_mib or 0.0) + self.neighbours_mib
 
 
 def heap_at_death(facts: Evidence) -> HeapAtDeath:
     """Returns how much of the memory at a death can have been Go heap."""
     minute, live = facts.minute, facts.minute.live_mib
-    total, limit, beside = facts.memory.resident_mib, facts.limit.limit_mib, 0.0
+    total, limit, neighbours = facts.memory.resident_mib, facts.limit.limit_mib, 0.0
     if facts.death.scope == "memcg" and limit is not None and not facts.death.not_before_at:
         total = limit if total is None else total
-        beside = max(limit - total, 0.0)
+        neighbours = max(limit - total, 0.0)
     other = facts.memory.go_other_mib or 0.0
     if live is None:
         return HeapAtDeath(total, limit or total, go_other_mib=other)
@@ -176,7 +176,7 @@ def heap_at_death(facts: Evidence) -> HeapAtDeath:
     most_is = min(bounds, key=lambda name: bounds[name]) if bounds else "total"
     most = bounds.get(most_is)
     return HeapAtDeath(
-        total, limit or total, live, least, most, other, beside, most_is, rate, since
+        total, limit or total, live, least, most, other, neighbours, most_is, rate, since
     )
 
 

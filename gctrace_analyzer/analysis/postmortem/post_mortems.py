@@ -495,5 +495,5 @@ def _memory_at_death(
     mib = None if resident is None else resident / MIB
     own = listed["pid"] == (death.pid or -1)
     swapped = swapped_mib(listed.filter(own))
-    beside = int(listed.filter(~own)["rss_bytes"].sum()) / MIB if own.any() else None
-    return Resident(mib, other, without, share, largest, swapped, beside)
+    neighbours_mib = int(listed.filter(~own)["rss_bytes"].sum()) / MIB if own.any() else None
+    return Resident(mib, other, without, share, largest, swapped, neighbours_mib)

@@ -182,8 +182,8 @@ def with_sum(
     grew = facts.minute.grew
     is_full = (heap.live_mib or 0.0) > _MOSTLY_LIVE * (heap.ceiling_mib or 0.0)
     keeps_most = is_full or (grew and heap.is_mostly_live)
-    is_beside = heap.beside_mib > (heap.off_heap_mib or 0.0)
-    find_outside = group_memory.FIND_BESIDE if is_beside else _FIND_OUTSIDE
+    is_beside = heap.neighbours_mib > (heap.off_heap_mib or 0.0)
+    find_outside = group_memory.FIND_NEIGHBOURS if is_beside else _FIND_OUTSIDE
     if preventable == "no":
         limit = facts.limit.limit_mib if facts.death.killer != EVICTOR else None
         yield (FIND_GROWTH if grew else MORE_MEMORY) if keeps_most else find_outside

@@ -140,7 +140,9 @@ def _with_changed_ends(joined: list[Part], seen: pl.DataFrame, known: Known) -> 
         head = Part(other, 0, count)
         joined = [head, first._replace(begin=count), *joined[1:]]
     last = joined[-1]
-    count, other = _apart(seen[last.begin : last.end].reverse(), last.state, known)
+    # Of a long log, only the rows that can matter are reversed.
+    ends = seen[last.begin : last.end].tail(2 * search.MOST_UNLIKE)
+    count, other = _apart(ends.reverse(), last.state, known)
     if other is not None:
         tail = Part(other, last.end - count, last.end)
         joined = [*joined[:-1], last._replace(end=tail.begin), tail]
@@ -152,13 +154,13 @@ def _apart(rows: pl.DataFrame, state: State, known: Known) -> tuple[int, State |
     count = next(
         (at for at, is_unlike in enumerate(search.unlike(rows, state)) if not is_unlike), 0
     )
-    own, beside = rows[:count], rows[count : 2 * count]
+    own, following = rows[:count], rows[count : 2 * count]
     live = rows["live"][: 2 * count]
     is_same = greatest(live) <= _SAME_LIVE * -greatest(-live) + 1
     if (
-        min(len(own), len(beside)) < _FEWEST_APART
+        min(len(own), len(following)) < _FEWEST_APART
         or not is_same
-        or any(search.unlike(beside, state))
+        or any(search.unlike(following, state))
     ):
         return 0, None
     tops = None if known.limit.value == math.inf or not rows["stacks"].count() else ()

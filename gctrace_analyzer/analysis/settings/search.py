@@ -71,7 +71,7 @@ allows prove a change. A GOGC that explains fewer goals than the second value is
 default is assumed."""
 
 
-_MOST_UNLIKE = 20
+MOST_UNLIKE = 20
 """Goals at the end of a part that its state does not explain. More would be a part of their own."""
 
 _SHOWN = pl.col("low", "low_raised", "high", "goal", "live").fill_null(math.nan)
@@ -308,7 +308,7 @@ def _path(columns: list[list[float]], states: list[State]) -> list[tuple[int, in
 
 def unlike(ranges: pl.DataFrame, state: State) -> list[bool]:
     """Returns of each of the first goals whether a state explains it at most by drift."""
-    goals = ranges.head(_MOST_UNLIKE).select(_SHOWN).iter_rows()
+    goals = ranges.head(MOST_UNLIKE).select(_SHOWN).iter_rows()
     return [_unexplained(state, *goal) >= _DRIFT for goal in goals]
 
 

@@ -77,7 +77,7 @@ def _is_grown(report: Report) -> bool:
 
 
 def minor_title(report: Report) -> str:
-    """Returns what the minor findings are called; beside a kill, one may have led to it."""
+    """Returns what the minor findings are called; next to a kill, one may have led to it."""
     return "Also seen" if report.analysis.post_mortems else "Minor, not urgent"
 
 

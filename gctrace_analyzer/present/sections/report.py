@@ -133,9 +133,9 @@ def _what_happened(report: Report, said: str) -> Iterator[Block]:
             problems[at] = replace(problem, advice="")
         said += problem.advice
     # The death is explained above; its finding adds the name and the place.
-    told = findings.DEATHS if report.analysis.post_mortems else ()
-    deaths = [problem for problem in problems if problem.id in told]
-    others = [problem for problem in problems if problem.id not in told]
+    explained = findings.DEATHS if report.analysis.post_mortems else ()
+    deaths = [problem for problem in problems if problem.id in explained]
+    others = [problem for problem in problems if problem.id not in explained]
     shown, left = others[:MOST_PROBLEMS], others[MOST_PROBLEMS:]
     title: list[Block] = [Gap(), Heading("What happened")]
     if others:
