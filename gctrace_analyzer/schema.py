@@ -783,6 +783,7 @@ SUMMARY = (
 )  # fmt: skip
 """The figures of a summary, which are also those of `--fail-on`."""
 
+_DUMP = "its counters and sizes"
 _RANK_1 = "rank 1 of recommend()"
 FLEET = (
     Column("file", "String", "", "the input, without secrets in its address; of a server, the instance", "fleet()"),
@@ -826,6 +827,11 @@ FLEET = (
     *_predicted("saved_heap_mib", "MiB", "heap peak saved by the advice (negative: the heap gets larger)", "present - predicted peak"),
     Column("go_memory_mib", "Float64", "MiB", "memory that Go holds, mean; of metrics only", "HeapSys … - HeapReleased"),
     Column("rss_max_mib", "Float64", "MiB", "resident memory, largest; of metrics only", "process_resident_memory_bytes"),
+    Column("since_start_cycles", "Int64", "", "GC cycles since its start; of a single dump only", _DUMP),
+    Column("since_start_gc_cpu_share", "Float64", "0–1", "GC CPU share since its start; of a single dump only", _DUMP),
+    Column("since_start_stw_max_ms", "Float64", "ms", "longest pause of those that the dump has; of a single dump only", _DUMP),
+    Column("needed_mib", "Float64", "MiB", "heap in use, or allocated heap; of a single dump only", _DUMP),
+    Column("sys_mib", "Float64", "MiB", "all memory that Go obtained from the system; of a single dump only", _DUMP),
     Column("restarts", "Int64", "", "changes of the start time, as a server counts them", "process_start_time_seconds"),
     Column("repaired_cycles", "Int64", "", "torn lines that were joined", _LINE),
     Column("rejected_lines", "Int64", "", "lines of the file that could not be parsed", _LINE),

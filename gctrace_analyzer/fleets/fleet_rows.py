@@ -32,6 +32,11 @@ RANK = {severity: rank for rank, severity in enumerate(SEVERITIES)}
 HEALTHY, SHORT = "GC044", "GC042"
 """Findings about a whole log: no problem found, and too short for a verdict."""
 
+_SINCE_START = {
+    "since_start_cycles": "gc_cycles",
+    **{f"since_start_{name}": name for name in ("gc_cpu_share", "stw_max_ms")},
+}
+_SIZES = ("needed_mib", "sys_mib")
 _LIMITER = ("unlikely", "likely", "certain")
 _ENDS = ("", "_low", "_high")
 _PREDICTED = ("gc_per_s", "gc_cpu_with_idle_share", "heap_peak_mib")
@@ -91,7 +96,7 @@ def row_of(run: Run, *, alone: bool = True) -> Row:
         or (report.analysis.summary.gc_cpu_share is None and not run.cycles.is_empty()),
         "repaired_cycles": report.analysis.repaired,
         "oom_kills": len(deaths if alone else own),
-        **(_memory(run) if len(run.memstats) else {}),
+        **(_memory(run, report.analysis) if len(run.memstats) else {}),
         **_top_site(report),
         **_settings(report),
         **({} if process else _limit_of(deaths)),
@@ -115,13 +120,24 @@ def is_by_clock(name: str, figures: Iterable[str] = tuple(_BY_CLOCK)) -> bool:
     return any(part in name for figure in figures for part in _BY_CLOCK[figure])
 
 
-def _memory(run: Run) -> Row:
-    """Returns the mean memory held by Go, and the largest resident memory, from metrics."""
-    intervals = run.intervals
+def _memory(run: Run, analysis: Analysis) -> Row:
+    """Returns the mean memory held by Go, and the largest resident memory, from metrics.
+
+    Of a dump without another one to compare with: its sizes, and its costs since the start.
+    """
+    intervals, since_start = run.intervals, analysis.dumps.since_start
+    single: Row = {}
+    if not analysis.summary.cycles and intervals["since_start"].all():
+        single = {
+            **{name: last(since_start[column]) for name, column in _SINCE_START.items()},
+            **{name: getattr(own, name) for own in analysis.memory[-1:] for name in _SIZES},
+        }
     if intervals.is_empty():
-        return {}
+        return single
     held = intervals["heap_sys_mib"] - intervals["heap_released_mib"]
-    return {"go_memory_mib": held.mean(), "rss_max_mib": intervals["rss_mib"].max()}
+    return {
+        "go_memory_mib": held.mean(), "rss_max_mib": intervals["rss_mib"].max(), **single
+    }  # fmt: skip
 
 
 def _top_site(report: Report) -> Row:

@@ -9,6 +9,7 @@ import polars as pl
 from gctrace_analyzer.analysis.fleet.answers import OUTLYING
 from gctrace_analyzer.frozen import frozen
 from gctrace_analyzer.present.document import Table
+from gctrace_analyzer.present.fleet_sizes import cores, size_unit
 from gctrace_analyzer.present.format import (
     NONE,
     duration,
@@ -129,54 +130,6 @@ _WRITTEN: Mapping[str, Callable[[float | None], str]] = {
 }  # fmt: skip
 
 
-_HUNDREDTH = 0.01
-
-
-def cores(value: float | None) -> str:
-    """Formats cores or GiB with two digits.
-
-    >>> cores(412.3), cores(3.14), cores(0.0412), cores(-0.2), cores(0), cores(0.0037)
-    ('412', '3.1', '0.04', '-0.20', '0', '0.004')
-    """
-    if value is None:
-        return NONE
-    if value == 0:
-        return "0"
-    if abs(value) < _HUNDREDTH:
-        # 0.00 would hide the base of a change.
-        return "<0.001" if abs(value) < _HUNDREDTH / 10 else f"{value:.3f}"
-    return f"{value:,.{0 if abs(value) >= 10 else 1 if abs(value) >= 1 else 2}f}"
-
-
-def gib(value: float | None) -> str:
-    """Formats MiB as GiB, without the unit."""
-    return cores(None if value is None else value / 1024)
-
-
-def mib_number(value: float | None) -> str:
-    """Formats MiB without the unit.
-
-    >>> mib_number(14.2), mib_number(0.31), mib_number(0)
-    ('14', '0.3', '0')
-    """
-    if value is None:
-        return NONE
-    return f"{value:,.{0 if abs(value) >= 10 or value == 0 else 1}f}"
-
-
-def size_unit(*several: float | None) -> tuple[str, Callable[[float | None], str]]:
-    """Returns a common unit for sizes in MiB, and the function that formats them.
-
-    >>> size_unit(14.2, 30.0)[0], size_unit(900.0, 2048.0)[0]
-    ('MiB', 'GiB')
-    """
-    largest = max((abs(size) for size in several if size is not None), default=0.0)
-    return ("GiB", gib) if largest >= _GIB_MIB else ("MiB", mib_number)
-
-
-_GIB_MIB = 1024
-
-
 def _setting(row: Mapping[str, Any]) -> str:
     """Returns the most frequent setting, the number of others, and the total saving."""
     others = row["advised_settings"] - 1
@@ -230,7 +183,8 @@ def rankings(answers: Answers, most: int) -> list[Ranking]:
         *(() if answers.history is None else (_history(answers.history, most),)),
         *(() if answers.changes is None else _changes(answers.changes, most)),
         ranking("Services to fix", answers.problems, _PROBLEMS, most, "now"),
-        ranking("Services by GC CPU", answers.services, _SERVICES, most, "now"),
+        ranking("Services by GC CPU", measured(answers), _SERVICES, most, "now"),
+        ranking("Single dumps", answers.single, _SINGLE, most, "now"),
         ranking("Killed for memory", answers.kills, _KILLS, most),
         ranking("Recommended settings", advised, _SAVINGS, most, is_all),
         ranking("Thrashing or close", answers.thrash, _THRASH, most),
@@ -243,6 +197,15 @@ def rankings(answers: Answers, most: int) -> list[Ranking]:
         ranking("Files with a problem", answers.errors, _ERRORS, most, "now"),
     )
     return [ranking for ranking in made if ranking.rows]
+
+
+def measured(answers: Answers) -> pl.DataFrame:
+    """Returns the services, without those of which there are only single dumps."""
+    figures = pl.any_horizontal(
+        pl.col("gc_cores", "gc_per_s", "live_heap_p50_mib").is_not_null()
+    )
+    is_single = pl.col("service").is_in(answers.single["service"].to_list())
+    return answers.services.filter(figures | ~is_single)
 
 
 def processes(answers: Answers, most: int) -> Ranking:
@@ -468,6 +431,15 @@ _MEMORY = (
     _figure("container", "container_limit_mib", mib),
     _figure("GOGC", "gogc", lambda gogc: gogc or NONE),
     _figure("restarts", "restarts", _whole),
+)
+_SINGLE = (
+    _NAME,
+    _figure("GC CPU", "since_start_gc_cpu_share", share),
+    _figure("cycles", "since_start_cycles", _whole),
+    _figure("longest pause", "since_start_stw_max_ms", ms),
+    _figure("heap in use", "needed_mib", mib),
+    _figure("from the OS", "sys_mib", mib),
+    _figure("resident", "rss_max_mib", mib),
 )
 _VERSIONS = (_figure("Go version", "go", str, "l"), *_COUNTS)
 _SETTINGS = (

@@ -220,3 +220,33 @@ def test_a_kill_beside_one_log_is_that_of_its_program_if_their_report_says_so(
     summary = gca.fleet_answers(gca.fleet(tmp_path))
     assert summary.kills["name"].to_list() == ["a" if is_joined else program]
     assert sorted(summary.processes["name"]) == ["a", "b"]
+
+
+def test_single_dumps_are_shown_with_what_they_have_since_the_start_and_not_judged(
+    tmp_path: Path,
+) -> None:
+    dumps = [tmp_path / "one.json", tmp_path / "two.json"]
+    for path in dumps:
+        path.write_text(
+            '{"HeapAlloc": 50331648, "HeapInuse": 52428800, "Sys": 73400320, "NumGC": 22,'
+            ' "GCCPUFraction": 0.14, "PauseTotalNs": 63000000, "PauseNs": [18000000, 1000000]}'
+        )
+    found = [row for path in dumps for row in rows_of(path)]
+    rows = pl.DataFrame(found, schema=schema.polars_schema("fleet"))
+    summary = gca.fleet_answers(rows)
+    assert (
+        summary.single.drop("service", "name", "file", "process").rows()
+        == [(22, 0.14, 18.0, 50.0, 70.0, None)] * 2
+    )
+    text = str(summary)
+    assert "2 single dumps, with totals only" in text
+    assert "Single dumps are not judged" in text
+    shown = text.replace("\n", " ")
+    absent = ("too few cycles", "No process is", "share of the CPU of a service", "Services by")
+    assert not [words for words in absent if words in shown]
+    (log,) = rows_of(SAMPLES / "steady-go1.26.log")
+    mixed = gca.fleet_answers(pl.DataFrame([*found, log], schema=rows.schema))
+    assert mixed.services.height == 3
+    lines = str(mixed).splitlines()
+    assert [line.split()[0] for line in lines if line.endswith("70.0 MiB")] == ["one", "two"]
+    assert not [line for line in lines if "too few" in line or "worst problem" in line]

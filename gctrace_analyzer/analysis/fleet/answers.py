@@ -25,7 +25,7 @@ from gctrace_analyzer.analysis.fleet.changes import (
 from gctrace_analyzer.analysis.fleet.service_names import with_names
 from gctrace_analyzer.analysis.fleet.service_problems import growing, problems, rank, to_do
 from gctrace_analyzer.analysis.fleet.services import STREAM, services
-from gctrace_analyzer.analysis.fleet.states import with_state
+from gctrace_analyzer.analysis.fleet.states import OF_DUMP, is_single, with_state
 from gctrace_analyzer.analysis.thresholds import DEFAULT, Thresholds
 from gctrace_analyzer.analysis.totals import total
 from gctrace_analyzer.frozen import Plain, frozen
@@ -53,7 +53,9 @@ _MAD_OF_NORMAL = 0.6745
 class FleetTotals(Plain):
     """Counts and sums over the whole fleet; None if no file has the figure.
 
-    `files` is 0 if a server gave the rows. `unmeasured` processes do not show their GC CPU.
+    `files` is 0 if a server gave the rows. `single` processes have one dump, so only their totals
+    since the start are known, and `short` ones too few cycles. `unmeasured` processes do not show
+    their GC CPU.
     `to_fix` processes have a problem; `growing` ones have none, but a live heap that grew;
     `unchanged` ones have neither, and need no other setting.
     `gc_cores` are the cores spent on GC, without idle marking. `saved_*` is what applying the
@@ -65,6 +67,7 @@ class FleetTotals(Plain):
     unread: int
     damaged: int
     processes: int
+    single: int
     short: int
     without_program: int
     services: int
@@ -104,6 +107,7 @@ class Answers(Plain):
         limits: processes whose GOMEMLIMIT is too close to their live heap.
         versions: Go versions, inferred from the line format.
         settings: GOGC and limits, known or inferred from the heap goals.
+        single: what single dumps show: costs since the start of the process, and sizes.
         memory: memory held by Go and resident memory, for processes with metrics.
         outliers: replicas that are far from the median of their service.
         sites: the function that allocates most in each service with a profile, and its share of GC.
@@ -121,6 +125,7 @@ class Answers(Plain):
     limits: pl.DataFrame
     versions: pl.DataFrame
     settings: pl.DataFrame
+    single: pl.DataFrame
     memory: pl.DataFrame
     outliers: pl.DataFrame
     sites: pl.DataFrame
@@ -157,6 +162,7 @@ def answers(rows: pl.DataFrame) -> Answers:
         limits=_limits(last, DEFAULT),
         versions=_counted(processes, _version().alias("go")),
         settings=_counted(processes, _gogc().alias("gogc"), _limit().alias("limit")),
+        single=last.filter(is_single()).select(*_WHO, *OF_DUMP, "rss_max_mib"),
         memory=_memory(last),
         outliers=outliers(last.filter("named"), DEFAULT),
         sites=_sites(known, ranked),
@@ -237,7 +243,8 @@ def _totals(
         unread=len(unread),
         damaged=rows.filter(_damage().is_not_null())["file"].n_unique(),
         processes=len(known),
-        short=int(known["short"].sum()),
+        single=len(known.filter(is_single())),
+        short=len(known.filter("short", ~is_single())),
         without_program=files
         - len(unread)
         - known.filter(pl.col("server").is_null())["file"].n_unique(),

@@ -12,6 +12,18 @@ if TYPE_CHECKING:
     from gctrace_analyzer.analysis.thresholds import Thresholds
 
 
+OF_DUMP = (
+    "since_start_cycles", "since_start_gc_cpu_share", "since_start_stw_max_ms", "needed_mib",
+    "sys_mib",
+)  # fmt: skip
+"""Columns with the totals and sizes of a process of which there is only one dump."""
+
+
+def is_single() -> pl.Expr:
+    """Returns whether there is only one dump of a process, so nothing shows its course."""
+    return pl.any_horizontal(pl.col(OF_DUMP).is_not_null())
+
+
 def with_state(last: pl.DataFrame, t: Thresholds) -> pl.DataFrame:
     """Adds `state` (thrashes, thrashed, near or null) and its evidence."""
     state = (

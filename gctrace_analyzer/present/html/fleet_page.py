@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from gctrace_analyzer.frozen import frozen
 from gctrace_analyzer.present import fleet_tables
+from gctrace_analyzer.present.fleet_sizes import cores
 from gctrace_analyzer.present.format import count, mib, milliseconds, share
 from gctrace_analyzer.present.html.embed import embedded
 from gctrace_analyzer.present.html.parts import rendered
@@ -104,7 +105,7 @@ def _bars(answers: Answers, linked: _Linked) -> Iterator[Bar]:
         yield Bar(
             row["service"],
             f"{100 * row['gc_cores'] / top:.1f}",
-            fleet_tables.cores(row["gc_cores"]),
+            cores(row["gc_cores"]),
             share(row["gc_cpu_share"]),
             ", ".join(_said(row)),
             linked.of(row),
@@ -113,7 +114,7 @@ def _bars(answers: Answers, linked: _Linked) -> Iterator[Bar]:
 
 def _said(row: Mapping[str, Any]) -> Iterator[str]:
     """Yields the text shown when a pointer is on a bar."""
-    yield f"{row['service']}: {fleet_tables.cores(row['gc_cores'])} cores spent on GC"
+    yield f"{row['service']}: {cores(row['gc_cores'])} cores spent on GC"
     yield f"{share(row['gc_cpu_share'])} of its CPU"
     yield f"live heap {mib(row['live_heap_p50_mib'])}"
     yield f"99 % of pauses at most {milliseconds(row['stw_p99_ms'])}"

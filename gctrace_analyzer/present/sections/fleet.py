@@ -19,7 +19,8 @@ from gctrace_analyzer.present.document import (
     Statement,
     Title,
 )
-from gctrace_analyzer.present.fleet_tables import cores, rankings, size_unit
+from gctrace_analyzer.present.fleet_sizes import cores, size_unit
+from gctrace_analyzer.present.fleet_tables import measured, rankings
 from gctrace_analyzer.present.format import count, in_words, mib, printable, share
 from gctrace_analyzer.present.sections.headline import WORDS
 
@@ -73,12 +74,13 @@ def facts(answers: Answers) -> list[str]:
         *([count(t.files, "file")] if t.files else []),
         count(t.processes, "process", "processes")
         + (f" of {count(t.services, 'service')}" if t.services and not t.unnamed else ""),
-        count(t.cycles, "cycle"),
+        *([count(t.cycles, "cycle")] if t.cycles or not t.single else []),
     ]
     less = {
         "could not be read": t.unread,
         "read only in part": t.damaged,
         "without GC cycles": t.without_program,
+        f"single {'dump' if t.single == 1 else 'dumps'}, with totals only": t.single,
         ("process" if t.short == 1 else "processes")
         + " with too few cycles to judge alone": t.short,
         "killed for memory": t.killed,
@@ -90,6 +92,8 @@ def facts(answers: Answers) -> list[str]:
 def verdict(answers: Answers) -> Statement:
     """Returns how many processes have which problem, why, and what to do first."""
     t, problems = answers.totals, answers.problems
+    if problems.is_empty() and t.processes == t.single > 0:
+        return Statement("none", WORDS["none"], *_OF_SINGLE)
     if problems.is_empty():
         level = "ok" if t.processes else "none"
         calm = "No process is thrashing, close to its memory limit or killed for memory."
@@ -103,6 +107,14 @@ def verdict(answers: Answers) -> Statement:
     is_bad = (problems[COUNTS[0]] + problems[COUNTS[1]]).sum() > 0
     level = "bad" if is_bad else "warn"
     return Statement(level, WORDS[level], printable(suffering), printable(action))
+
+
+_OF_SINGLE = (
+    "Single dumps are not judged: they show totals since the start of a process, not whether it "
+    "is thrashing or what GC costs now.",
+    "To judge a process, record several dumps with their times in its file, or run it with "
+    "GODEBUG=gctrace=1 and keep its standard error.",
+)
 
 
 def _first_step(row: Mapping[str, Any]) -> str:
@@ -164,6 +176,8 @@ def state(answers: Answers) -> list[tuple[str, str, str]]:
             with_idle = f"; {cores(t.gc_with_idle_cores)} with idle marking"
         figures.append(("GC CPU", f"{cores(t.gc_cores)} cores", of + with_idle))
     near = len(answers.thrash) - t.thrashing
+    if t.processes == t.single > 0:
+        return figures
     figures.append(("Thrashing", f"{t.thrashing:,} now", f"{near:,} earlier or nearly"))
     if t.growing:
         heaps = answers.processes.filter("growing").sort("live_heap_max_mib", descending=True)
@@ -225,10 +239,12 @@ def _change(
 def notes(answers: Answers) -> list[str]:
     """Returns sentences on how figures were computed, and how to improve them."""
     t = answers.totals
-    sentences = [
-        "GC cores: CPU seconds spent on GC per second, without idle marking, summed over all "
-        + ("files as if their processes ran at the same time." if t.files else "processes.")
-    ]
+    sentences = []
+    if t.gc_cores is not None:
+        sentences.append(
+            "GC cores: CPU seconds spent on GC per second, without idle marking, summed over all "
+            + ("files as if their processes ran at the same time." if t.files else "processes.")
+        )
     if answers.history is not None:
         runs = ", ".join(map(printable, answers.history.runs))
         sentences.append(
@@ -246,11 +262,7 @@ def notes(answers: Answers) -> list[str]:
 def to_do(answers: Answers) -> list[str]:
     """Returns sentences on how to get better figures."""
     t = answers.totals
-    sentences = [
-        "GC CPU is a share of the CPU of a service, assists are a share of its GC CPU. Services to "
-        f"fix are sorted by their worst problem ({', '.join(KINDS)}, others), then by GC cores; "
-        "services by GC CPU, by GC cores."
-    ]
+    sentences = [*_legend(answers)]
     if t.unmeasured:
         whose = count(t.unmeasured, "process shows", "processes show")
         order = "its" if t.unmeasured == 1 else "their"
@@ -275,6 +287,39 @@ def to_do(answers: Answers) -> list[str]:
             "`--id '{service}.log'` (in Python, `id=`) makes each file a service."
         )
     return sentences
+
+
+def _legend(answers: Answers) -> Iterator[str]:
+    """Yields what the columns mean, and how the tables are sorted, of those that are shown."""
+    services = measured(answers)
+    has = {name: services[name].count() > 0 for name in ("gc_cpu_share", "gc_cores")}
+    shares = [
+        *(["GC CPU is a share of the CPU of a service"] if has["gc_cpu_share"] else []),
+        *(
+            ["assists are a share of its GC CPU"]
+            if services["assist_share_of_gc_cpu"].count()
+            else []
+        ),
+    ]
+    orders = [
+        *(
+            [
+                f"services to fix are sorted by their worst problem ({', '.join(KINDS)}, others), "
+                "then by GC cores"
+            ]
+            if len(answers.problems)
+            else []
+        ),
+        *(["services by GC CPU are sorted by GC cores"] if has["gc_cores"] else []),
+    ]
+    parts = [", ".join(shares), "; ".join(orders)]
+    if text := ". ".join(f"{part[0].upper()}{part[1:]}" for part in parts if part):
+        yield f"{text}."
+    if len(answers.single):
+        yield (
+            "GC CPU, cycles and the longest pause of a single dump are of the time since the start "
+            "of its process."
+        )
 
 
 def since(changes: Changes) -> str:
