@@ -11,7 +11,7 @@ import polars as pl
 from gctrace_analyzer import frames, schema, selection, units
 from gctrace_analyzer.advise.advice import Advice
 from gctrace_analyzer.advise.policy import parse_objective, parse_target, recommend
-from gctrace_analyzer.advise.whatif import PRESENT, grid, parse_settings
+from gctrace_analyzer.advise.whatif import PRESENT, parse_settings, tried, usual
 from gctrace_analyzer.analysis.analysis import Analysis
 from gctrace_analyzer.analysis.rules import finding
 from gctrace_analyzer.analysis.settings.known import ProgramFacts, Settings
@@ -349,6 +349,9 @@ class Run(Suggesting):
     ) -> Predictions:
         """Predicts the figures under other settings (`schema.WHATIF`), with 80 % intervals.
 
+        The present setting is among the rows. Without a setting to try, it tries GOGC=50, 100, 200
+        and 400, or the recommended memory limit if the present one is too low.
+
         Args:
             gogc: one or several values of GOGC, or a range such as "100..400", which is five
                 values in equal ratios; None or "off" means off. If left out, the present setting.
@@ -368,6 +371,8 @@ class Run(Suggesting):
         """
         _refuse(self.whatif, facts)
         baseline, others = self._with_evidence(evidence)
+        if not less and gogc is memory_limit is ballast is PRESENT:
+            gogc, memory_limit = usual(self.advice.recommendations)
         now = baseline.now
         gogcs = parse_settings(gogc, now.gogc, "gogc")
         limits = parse_settings(memory_limit, now.limit, "memory_limit")
@@ -379,7 +384,7 @@ class Run(Suggesting):
 
             profiled = self._analysis.profiled or Profiled((), self.summary)
             kept.append(profiled.kept_share(less))
-        rows = grid(baseline, gogcs, limits, ballasts, horizon_s, kept)
+        rows = tried(baseline, gogcs, limits, ballasts, horizon_s, kept)
         return Predictions.of(rows, self._report, others)
 
     def recommend(

@@ -688,6 +688,7 @@ _PREDICTED = (
 _MODEL = "gctrace_analyzer.advise.prediction.model"
 
 WHATIF = (
+    Column("now", "Boolean", "", "the present setting", "gctrace_analyzer.advise.policy"),
     Column("gogc", "Float64", "%", "GOGC; null: off, or unknown where nothing is predicted", "the caller"),
     Column("memory_limit_mib", "Float64", "MiB", "GOMEMLIMIT; null: off", "the caller"),
     Column("ballast_mib", "Float64", "MiB", "ballast", "the caller"),
@@ -712,15 +713,14 @@ WHATIF = (
 
 RECOMMENDATIONS = (
     Column("rank", "Int64", "", "1: the advice", "gctrace_analyzer.advise.policy"),
-    Column("now", "Boolean", "", "the present setting", "gctrace_analyzer.advise.policy"),
-    *WHATIF[:3],
+    *WHATIF[:4],
     Column("why", "String", "", "the reason", "gctrace_analyzer.advise.policy"),
     Column("risk", "String", "", "what may go wrong", "gctrace_analyzer.advise.policy"),
     Column("confidence", "String", "", "high, medium, low or none", "gctrace_analyzer.advise.policy"),
     *_with_ends("gain_gc_cpu_share", "0–1", "share of all CPUs that it saves, with idle marking; null: the present setting", "gctrace_analyzer.advise.prediction.gain", "lower end of the 80 % interval"),
     *_with_ends("gain_cores", "cores", "CPU that it saves, with idle marking; null: the present setting", "gctrace_analyzer.advise.prediction.gain", "lower end of the 80 % interval"),
     *_with_ends("gain_run_time_share", "0–1", "share of the run time that a CPU-bound program saves; null: another load", "gctrace_analyzer.advise.prediction.gain", "lower end of the 80 % interval"),
-    *WHATIF[3:],
+    *WHATIF[4:],
 )  # fmt: skip
 
 _COMPARED = "gctrace_analyzer.analysis.compare.compare"

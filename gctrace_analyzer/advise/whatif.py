@@ -14,6 +14,7 @@ import polars as pl
 
 from gctrace_analyzer import schema, units
 from gctrace_analyzer.advise.prediction.model import Setting
+from gctrace_analyzer.analysis.thresholds import USUAL_GOGC
 from gctrace_analyzer.errors import BadSettingError
 
 if TYPE_CHECKING:
@@ -86,6 +87,35 @@ def _number(value: str | float | None, what: str) -> float | None:
     return units.size_mib(value, argument=what)
 
 
+def tried(
+    predictor: Predictor,
+    gogc: Sequence[float | None],
+    limit: Sequence[float | None],
+    ballast: Sequence[float],
+    horizon_s: float = 0.0,
+    allocation: Sequence[float] = (1.0,),
+) -> pl.DataFrame:
+    """Returns the rows of `grid`; the present setting comes last if it is not one of them."""
+    rows = grid(predictor, gogc, limit, ballast, horizon_s, allocation)
+    if predictor.refused or rows["now"].any():
+        return rows
+    now = predictor.now
+    return pl.concat([rows, grid(predictor, [now.gogc], [now.limit], [now.ballast])])
+
+
+def usual(ranked: pl.DataFrame) -> tuple[GogcValues | Present, SizeValues | Present]:
+    """Returns the settings to try if none is named: GOGC, and memory limits.
+
+    Args:
+        ranked: `schema.RECOMMENDATIONS`. Where no GOGC helps, another memory limit is tried.
+    """
+    first, now = ranked.row(0, named=True), ranked.filter(now=True).row(0, named=True)
+    limits = [row["memory_limit_mib"] for row in (now, first)]
+    if now["thrash"] != "no" and limits[1] not in (None, limits[0]):
+        return PRESENT, limits
+    return USUAL_GOGC, PRESENT
+
+
 def grid(
     predictor: Predictor,
     gogc: Sequence[float | None],
@@ -101,6 +131,8 @@ def grid(
         for values in product(gogc, limit, ballast)
     )
     rows = [predictor.at(setting, horizon_s).row for setting in settings]
+    for row in rows:
+        row["now"] = is_present(row, predictor)
     agree(rows)
     return pl.DataFrame(rows, schema=schema.polars_schema("whatif"), orient="row")
 
@@ -159,6 +191,12 @@ def agree(rows: list[Row]) -> None:
             measured = group[at]["heap_peak_mib"]
             _rise(group[:at], 0.0, most=measured)
             _rise(group[at + 1 :], measured)
+
+
+def is_present(row: Row, predictor: Predictor) -> bool:
+    """Returns whether a row shows the present setting, measured or without a prediction."""
+    is_now = bool(row["refused"] and not row["horizon_s"]) and Setting.of(row) == predictor.now
+    return is_now or is_measured(row)
 
 
 def is_measured(row: Row) -> bool:

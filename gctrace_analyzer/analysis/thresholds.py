@@ -448,6 +448,9 @@ class Thresholds:
 
 DEFAULT = Thresholds()
 
+USUAL_GOGC = (50, 100, 200, 400)
+"""GOGC values in % that are tried if none is named."""
+
 
 def limits(given: Mapping[str, str | float]) -> dict[Quantity, float]:
     """Returns promised limits, given as `{"pause": "2ms", "gc_cpu": "5%"}`, as numbers.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from gctrace_analyzer.analysis.thresholds import USUAL_GOGC
 from gctrace_analyzer.cli.options import Parser, add_options
 from gctrace_analyzer.cli.predictions import add_common, add_inputs, prediction, read_separately
 from gctrace_analyzer.cli.screen import working
@@ -11,15 +12,12 @@ from gctrace_analyzer.errors import BadSettingError
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Sequence
 
     from gctrace_analyzer.cli.deliver import Result
     from gctrace_analyzer.run import Run
 
-    Settings = dict[str, Sequence[str | float | None]]
-
 SETTINGS = ("gogc", "memory_limit", "ballast")
-DEFAULT_GOGC = "50,100,200,400"
+DEFAULT_GOGC = ",".join(map(str, USUAL_GOGC))
 
 _DESCRIPTION = f"""\
 Predicts what other settings would do to this program: GC CPU, GC cycles per
@@ -54,8 +52,6 @@ def run(args: argparse.Namespace) -> Result:
     tried = {name: text.split(",") for name in SETTINGS if (text := getattr(args, name))}
     less = dict(_less(text) for text in args.less)
     with working("trying settings"):
-        if not tried and not less:
-            tried = _usual(log)
         rows = log.whatif(**tried, less=less, horizon=args.horizon, evidence=others)
     return prediction(log, rows, args.theme, "What if")
 
@@ -90,16 +86,6 @@ def _less(text: str) -> tuple[str, str]:
         expected = "a function and a share, such as main.decode=50%"
         raise BadSettingError(argument="less", value=text, expected=expected)
     return function, share
-
-
-def _usual(log: Run) -> Settings:
-    """Returns the settings to try if none is named: where no GOGC helps, another memory limit."""
-    ranked = log.advice.recommendations
-    first, now = ranked.row(0, named=True), ranked.filter(now=True).row(0, named=True)
-    limits = [row["memory_limit_mib"] for row in (now, first)]
-    if now["thrash"] != "no" and limits[1] not in (None, limits[0]):
-        return {"memory_limit": limits}
-    return {"gogc": DEFAULT_GOGC.split(",")}
 
 
 def _read(args: argparse.Namespace) -> tuple[Run, list[Run]]:

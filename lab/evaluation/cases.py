@@ -147,7 +147,8 @@ def _wrong_value(log: Run, check: dict[str, Any]) -> str | None:
         rows = [row for row in log.findings().to_dicts() if _matches(row, check["finding"])]
         return None if bool(rows) != bool(check.get("absent")) else f"{[r['id'] for r in rows]}"
     if "whatif" in check:
-        return _below(log.whatif(**check["whatif"]).to_dicts(), check["each"])
+        rows = log.whatif(**check["whatif"]).to_dicts()
+        return _below([row for row in rows if not row["now"]], check["each"])
     frame = log.table(check["table"])
     rows = frame.to_dicts()
     if "each" in check:

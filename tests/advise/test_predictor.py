@@ -78,7 +78,7 @@ def test_memory_outside_the_heap_is_taken_from_memstats(tmp_path: Path) -> None:
     dump.write_text(f"Sys,HeapIdle,HeapAlloc\n{300 * mib},{60 * mib},{180 * mib}\n")
     baseline = gca.read(path, dump).advice.baseline
     assert baseline.non_heap_mib == 60
-    (row,) = gca.read(path, dump).whatif(gogc=200).iter_rows(named=True)
+    row = gca.read(path, dump).whatif(gogc=200).row(0, named=True)
     assert row["memory_peak_mib"] == pytest.approx(row["heap_peak_mib"] + 60, rel=0.2)
 
 

@@ -81,6 +81,6 @@ def test_a_program_that_thrashes_throughout_has_one_limit_in_all_outputs(
 
 def test_under_a_limit_that_may_thrash_the_expected_peak_is_below_the_limit() -> None:
     run = gca.read(SAMPLES / "leak-go1.26.log")
-    for row in run.whatif(memory_limit=["265MiB", "277MiB"]).to_dicts():
+    for row in run.whatif(memory_limit=["265MiB", "277MiB"]).head(2).to_dicts():
         assert row["thrash"] == "risk"
         assert row["heap_peak_mib"] < row["memory_limit_mib"] < row["heap_peak_mib_high"]

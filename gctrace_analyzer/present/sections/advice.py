@@ -11,7 +11,7 @@ import polars as pl
 from gctrace_analyzer.advise.candidates import without_ballast
 from gctrace_analyzer.advise.phrases import to_set
 from gctrace_analyzer.advise.prediction.model import Setting
-from gctrace_analyzer.advise.whatif import grid, is_measured
+from gctrace_analyzer.advise.whatif import is_measured, is_present
 from gctrace_analyzer.analysis.settings.naming import (
     gogc_name,
     gogc_range,
@@ -69,12 +69,6 @@ def _about(text: str, limit: float | None, predictor: Predictor | None) -> str:
         return text
     limits = range_name(regime.memory_limit_mib_low, regime.memory_limit_mib_high)
     return re.sub(r"GOMEMLIMIT=\S+", f"GOMEMLIMIT{limits}MiB", text)
-
-
-def is_present(row: Row, predictor: Predictor) -> bool:
-    """Returns whether a row shows the present setting, measured or without a prediction."""
-    is_now = bool(row["refused"] and not row["horizon_s"]) and Setting.of(row) == predictor.now
-    return is_now or is_measured(row)
 
 
 def name_of(row: Row, predictor: Predictor) -> str:
@@ -159,11 +153,6 @@ def word_of(row: Row) -> str:
 
 def predictions(rows: pl.DataFrame, predictor: Predictor) -> Table:
     """Returns a table of every prediction of a what-if, and of the present setting."""
-    if not predictor.refused and not any(map(is_measured, rows.iter_rows(named=True))):
-        present = grid(
-            predictor, [predictor.now.gogc], [predictor.now.limit], [predictor.now.ballast]
-        )
-        rows = pl.concat([present, rows])
     marks = any(_mark(row) != " " for row in rows.iter_rows(named=True))
     body = []
     unit, times = _unit_of_peaks(rows)

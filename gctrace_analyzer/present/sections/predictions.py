@@ -119,7 +119,7 @@ def _notes_on_predictions(report: Report, rows: pl.DataFrame) -> Iterator[tuple[
     if not baseline.refused:
         for text in advice.ballast_notes(baseline, rows):
             yield "Ballast", text
-    for text in advice.lasting(rows):
+    for text in dict.fromkeys(advice.lasting(rows)):
         yield "Lasts", text
     yield from _saved(rows)
     predicted = rows.filter(rows["gc_per_s"].is_not_null()).to_dicts()
