@@ -200,6 +200,7 @@ class Comparison(Suggesting):
     def __repr__(self) -> str:
         counts = self.frame["verdict"].drop_nulls().value_counts(sort=True).rows()
         verdicts = ", ".join(f"{number} {verdict}" for verdict, number in counts)
+        verdicts = verdicts.replace("~", "not significant")
         *others, last = (side.label for side in self.sides)
         return f"<Comparison of {', '.join(others)} and {last}: {verdicts}>"
 

@@ -31,6 +31,8 @@ if TYPE_CHECKING:
 
 def python_argument(name: str, value: str | None = None) -> str:
     """Returns an argument as written in Python: `kind` or `kind='log'`."""
+    if name == "origins":  # What users pass has no name.
+        return "the input"
     return name if value is None else f"{name}={value!r}"
 
 

@@ -157,7 +157,7 @@ untyped: Any = gca
             r"read\(\*sorted\(glob\.glob\('samp",
         ),
         (lambda _: gca.read("samples"), OSError, r"in Python, fleet\('samples'\)"),
-        (lambda _: gca.read(""), ValueError, "origins is missing or empty"),
+        (lambda _: gca.read(""), ValueError, "the input is missing or empty"),
         (lambda _: gca.read("nosuch-*.log"), OSError, "no file matches this pattern"),
         (lambda run: run.tabel, AttributeError, r"'Run' has no .*Did you mean table\?"),
         (lambda run: run.summary().gc_cpu, AttributeError, r"Did you mean gc_cpu_share\?"),
@@ -165,7 +165,7 @@ untyped: Any = gca
         (lambda _: untyped.raed(LOG), AttributeError, r"Did you mean read\?"),
         (lambda _: untyped.explain("GC016"), AttributeError, "`gctrace-analyze explain`"),
         (lambda _: untyped.recommend(LOG), AttributeError, r"read\(path\)\.recommend\(\)"),
-        (lambda _: untyped.read(3), ValueError, "'object of type int' for origins"),
+        (lambda _: untyped.read(3), ValueError, "'object of type int' for the input"),
         (lambda run: run.plot.heap(), AttributeError, r"no plot 'heap'\. Plots: live_heap, "),
         (lambda run: run.plot("timelin"), TypeError, r"mean run\.plot\.timeline\(\)\?"),
         (

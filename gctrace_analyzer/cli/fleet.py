@@ -337,7 +337,8 @@ def _rows(
             raise BadSettingError(
                 argument="inputs",
                 value=" ".join(args.inputs),
-                expected="an input, or the output of an earlier run: fleet -o fleet.parquet",
+                expected="logs, such as 'logs/**/*.log'; or only the output of an earlier run, "
+                "which is printed again: fleet -o fleet.parquet",
             )
         return existing(folder)
     if any(map(is_server, inputs)):

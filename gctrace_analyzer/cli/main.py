@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 from gctrace_analyzer.cli import exit_codes
-from gctrace_analyzer.cli.options import Parser, as_option, is_piped
+from gctrace_analyzer.cli.options import PROGRAM, Parser, as_option, is_piped
 from gctrace_analyzer.cli.screen import discard_output, say, wrapped
 from gctrace_analyzer.errors import BadSettingError, GctraceError, nearest
 
@@ -144,7 +144,8 @@ def _visible(message: str) -> str:
 
 def _message(err: Exception, words: list[str]) -> str:
     if isinstance(err, BadSettingError):
-        return err.message(as_option) + _hint(err, words)
+        asks = f"\n  Try {_prog(words)} --help." if not err.value else ""
+        return err.message(as_option) + _hint(err, words) + asks
     if isinstance(err, GctraceError):
         message = err.message(as_option)
         for word in words:  # A file that is given already cannot be the missing one.
@@ -157,6 +158,11 @@ def _message(err: Exception, words: list[str]) -> str:
         f"a bug in gctrace-analyzer: {type(err).__name__}: {err}\n"
         "  Please report it with the traceback that --debug prints."
     )
+
+
+def _prog(words: list[str]) -> str:
+    """Returns the command, and the word after it if that is a command."""
+    return " ".join([PROGRAM, *(word for word in words[:1] if word in VERBS)])
 
 
 def _hint(err: BadSettingError, words: list[str]) -> str:

@@ -153,7 +153,9 @@ class Parser(argparse.ArgumentParser):
 
     def error(self, message: str) -> NoReturn:
         """Prints one message that says what to change, and exits with code 2."""
-        text = wrapped(f"{PROGRAM}: {self._plain(message)}")
+        plain = self._plain(message)
+        end = "" if plain.endswith((".", "?", "--")) or "\n" in plain else "."
+        text = wrapped(f"{PROGRAM}: {plain}{end}")
         self.exit(2, f"{text}\n  Try {self.prog} --help.\n")
 
     def _plain(self, message: str) -> str:

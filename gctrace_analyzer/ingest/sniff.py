@@ -125,7 +125,15 @@ _WITHOUT_GC = {
     "stacks of goroutines (SIGQUIT, debug=2)": r"^goroutine \d+ \[[a-z][\w ,]*\]:",
 }
 _REFUSED = "a system call to which the kernel gave no memory (ENOMEM)"
+_HINTS = dict.fromkeys(
+    _WITHOUT_GC, "No figure of memory or garbage collection was recognised in it."
+) | {
+    words.OWN: "Read the log, or the dumps, that it was made from.",
+    _REFUSED: "Check `ulimit -v`, vm.max_map_count, and the host's overcommit limit "
+    "(vm.overcommit_memory; CommitLimit and Committed_AS in /proc/meminfo).",
+}
 _FOREIGN = (
+    (words.OWN, words.OWN_REPORT),
     (
         "the log of a Java VM",
         r"\[(?:Full )?GC (?:\(|\d)|\[gc(?:[ ,*][^\]\n]{0,40})?\](?!\()|GC\(\d+\) |"
@@ -223,9 +231,6 @@ _RECORDS = (
     "Save what the platform shows of the container or unit that ended (state, exit code, memory "
     "limit), or the log of the kernel or of `journalctl -u systemd-oomd`, and read that."
 )
-_CONSUMED = re.compile(r"([^\s:]{1,64}) \(\d{1,10}\) consumed (\d{1,15}) bytes")
-"""Message of Windows (Resource-Exhaustion-Detector) about the largest programs."""
-
 _OF_KILLERS = (
     (
         r"systemd-oomd.*Failed to kill any cgroup",
@@ -266,23 +271,19 @@ def unrecognised(facts: SourceFacts, text: str) -> NoDataError:
         errors = list(dict.fromkeys(_ERRORS.findall(text)))[:_ERRORS_SHOWN]
         first = None if errors else first
         hint = "\n  ".join((*map(repr, errors), words.after_crash(text)))
-    elif seen in _WITHOUT_GC:
-        hint = "No figure of memory or garbage collection was recognised in it."
-    elif seen == _REFUSED:
-        hint = (
-            "Check `ulimit -v`, vm.max_map_count, and the host's overcommit limit "
-            "(vm.overcommit_memory; CommitLimit and Committed_AS in /proc/meminfo)."
-        )
+    elif seen in _HINTS:
+        hint = _HINTS[seen]
     elif re.search(r"Java VM|Node\.js|Python|\.NET|Rust", seen or ""):
         hint = "It is not of a Go program: no GC setting of Go changes its memory."
     elif _KILL_IN_WORDS.search(text):
         problem = f"{count} with words about an OOM kill, in no form that is read"
         hint = _of_words(text)
-    elif consumed := _CONSUMED.findall(text):
+    elif consumed := words.CONSUMED.findall(text):
         sizes = ", ".join(f"{name} {size_text(int(size) / MIB)}" for name, size in consumed)
         hint = f"The programs that consumed the most virtual memory: {sizes}."
     if seen is not None:
-        problem = f"this looks like {seen}. It has {problem}"
+        looks = f"this looks like {seen}. It has {problem}"
+        problem = f"this is {seen}" if seen == words.OWN else looks
     return NoDataError(facts.name, problem, hint, lines=lines, first=first)
 
 

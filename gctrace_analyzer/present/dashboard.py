@@ -121,7 +121,8 @@ def dashboard(
     bar_is = trend["end_s"][0] - trend["start_s"][0] if len(trend) else math.inf
     points = _points(trend, bar_is, now_s, bars(width)) if bar_is <= span else {}
     bar = format.duration(bar_is) if points and width >= _SCALED else ""
-    shown.append(((about, "bold"), (f"; a bar is {bar}" if bar else "", "dim")))
+    until = "" if now_s is None else ", up to now"
+    shown.append(((about, "bold"), (f"; a bar is {bar}{until}" if bar else "", "dim")))
     figures = headline.state(report)
     longest = max((len(figure.value) for figure in figures), default=0)
     for figure in figures:

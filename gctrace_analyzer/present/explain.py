@@ -256,7 +256,7 @@ def _fields(shape: Shape, match: Mapping[str, str]) -> Iterator[Block]:
         if column is None:
             unit, meaning = _OTHERS.get(name, ("", name.replace("_", " ")))
         else:
-            unit, meaning = column.unit, column.meaning
+            unit, meaning = column.unit, column.meaning.partition("; null:")[0]
             source = f"{name} · {column.source}"
         shown = f"{f'{value} {unit}'.strip():>12}  "
         yield Sentences([Sentence(shown, meaning, "bold")], width=14)

@@ -84,7 +84,10 @@ def test_options_may_stand_between_files(name: str) -> None:
         (["whatif", STEADY, "--gogc", "100-400"], "Did you mean 100..400?"),
         (["measure", "gofmt", "-l"], "argument 'gofmt -l'; the program comes after --"),
         (["explain", STEADY], f"one in a file ({STEADY}:1)"),
-        (["measure"], "no PROGRAM given.\n  Expected the program to measure."),
+        (
+            ["measure"],
+            "no PROGRAM given.\n  Expected the program to measure.\n  Try gctrace-analyze measure --help.",
+        ),
         (["measure", "./bench"], "unexpected argument './bench'; the program comes after --"),
         (
             ["measure", "GOGC=100,200"],
@@ -96,7 +99,7 @@ def test_options_may_stand_between_files(name: str) -> None:
             ["compare", STEADY, "GOGC=200"],
             "Settings are options: --gogc 200, if the program ran with it.",
         ),
-        (["fleet"], "no INPUT given.\n  Expected an input, or"),
+        (["fleet"], "no INPUT given.\n  Expected logs, such as 'logs/**/*.log'; or"),
         (["compare", STEADY], "the second SIDE is missing or empty.\n  Expected two sides"),
         ([STEADY, "recommend"], f"the command comes first: gctrace-analyze recommend {STEADY}"),
         (["explian"], "explian: no such command or file. Did you mean explain?"),
@@ -846,7 +849,7 @@ def test_a_pipe_needs_no_dash(words: list[str]) -> None:
 def test_without_a_pipe_a_file_is_missing() -> None:
     done = command("recommend", stdin=subprocess.DEVNULL)
     assert (done.returncode, done.stdout) == (2, "")
-    assert "no FILE given" in done.stderr
+    assert "no FILE given.\n  Try gctrace-analyze" in done.stderr
 
 
 def test_a_file_that_is_given_already_is_not_suggested(

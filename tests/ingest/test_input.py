@@ -12,6 +12,7 @@ from gctrace_analyzer.errors import NoDataError
 from gctrace_analyzer.ingest import input as of_input
 from gctrace_analyzer.ingest import sources
 from gctrace_analyzer.testing import read_text
+from tests.conftest import GOLDEN, SAMPLES
 from tests.helpers.logs import KILL, records
 
 
@@ -126,3 +127,19 @@ def test_the_error_of_the_command_that_fetches_a_log_is_no_log(
 def test_a_program_is_not_read_as_a_log(magic: bytes) -> None:
     with pytest.raises(gca.UnreadableInputError, match="an executable"):
         gca.read(io.BytesIO(magic + bytes(64)))
+
+
+@pytest.mark.parametrize(
+    "name", ["go1.4.txt", "go1.4.md", "go1.4.json", "compare.md", "together-go1.22.txt"]
+)
+def test_a_report_of_this_package_is_no_dump(name: str) -> None:
+    with pytest.raises(NoDataError, match="this is a report of gctrace-analyzer") as refused:
+        gca.read(GOLDEN / name)
+    assert refused.value.hint == "Read the log, or the dumps, that it was made from."
+
+
+def test_a_report_above_a_log_hides_no_cycle() -> None:
+    report = (GOLDEN / "steady-go1.26.txt").read_text()
+    run = read_text(report + (SAMPLES / "steady-go1.26.log").read_text())
+    assert len(run.cycles) == 33
+    assert run.memstats.is_empty()

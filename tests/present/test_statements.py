@@ -1060,11 +1060,11 @@ def test_kills_of_one_program_have_one_action_and_their_own_tasks() -> None:
     [
         (
             0.41,
-            "GC has taken 41.0 % of the CPU, which is much; 90 GC cycles",
+            "GC has taken 41.0 % of the CPU, which is high; 90 GC cycles",
             "To get settings",
         ),
         (0.05, "GC has taken 5.0 % of the CPU; 90 GC cycles", "To see what holds"),
-        (0.0004, "GC has taken 0.04 % of the CPU, which is little; 90 GC", "To see what holds"),
+        (0.0004, "GC has taken 0.04 % of the CPU, which is low; 90 GC", "To see what holds"),
     ],
 )
 def test_a_share_since_the_start_is_much_or_little(

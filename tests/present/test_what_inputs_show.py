@@ -244,7 +244,7 @@ def test_the_share_of_a_start_up_is_not_judged() -> None:
         "PauseTotalNs": 13841600, "PauseNs": [34100, 13700000, 67600, 39900] + [0] * 252,
         "GCCPUFraction": 0.374, "NumForcedGC": 0,
     }  # fmt: skip
-    for step, said in ((1, "too short to judge"), (1000, "which is much")):
+    for step, said in ((1, "too short to judge"), (1000, "which is high")):
         later = [ended + step * (end - ended) for end in ends] + [0] * 252
         text = json.dumps({"memstats": dump | {"LastGC": max(later), "PauseEnd": later}})
         assert said in " ".join(str(read_text(text).summary()).split())

@@ -433,7 +433,7 @@ def test_one_size_of_the_heap_is_enough_for_metrics() -> None:
     name, mib = "go_memstats_heap_inuse_bytes", 1 << 20
     text = "".join(f'{name}{{instance="{n}:80"}} {n * mib}\n' for n in (46, 49))
     sentence = headline.verdict(read_text(text).report()).sentence
-    assert "The largest heap in use was 46.0 MiB to 49.0 MiB in the 2 programs." in sentence
+    assert "The peak heap in use of the 2 programs was from 46.0 MiB to 49.0 MiB." in sentence
 
 
 def _dumps(sizes: list[int], cycles: list[int]) -> str:

@@ -84,8 +84,8 @@ def _topic(text: str) -> str:
     from gctrace_analyzer.present.glossary import words
 
     expected = (
-        f"a command ({', '.join(VERBS)}), report, tables or one of them, a finding such as GC016, "
-        "an option such as --gogc, or a word of reports such as pause"
+        f"a command ({', '.join(VERBS)}), report, tables, the name of a table, "
+        "a finding such as GC016, an option such as --gogc, or a word of reports such as pause"
     )
     err = BadSettingError("topic", text, expected, nearest(text, (*_TOPICS, *words())))
     raise argparse.ArgumentTypeError(err.message(as_option))

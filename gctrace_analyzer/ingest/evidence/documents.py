@@ -159,7 +159,8 @@ def _add_value(value: Any, line_no: int, values: Values) -> None:
     elif isinstance(value, str):
         # A list of lines, from a shell's output in JSON or a recorded terminal.
         values.records += [(line_no, line) for line in value.splitlines()]
-    elif isinstance(value, dict):
+    # A report of this package has figures, but is no dump.
+    elif isinstance(value, dict) and not {"schema_version", "verdict"} <= value.keys():
         _add_object(_watched(value), line_no, values)
 
 

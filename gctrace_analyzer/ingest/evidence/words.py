@@ -155,3 +155,15 @@ YAML = re.compile(
     rf"\A(?:---[ \t]*\n|[ \t]*#[^\n]*\n|[ \t]*\n)*[ \t]*(?:- )?(?:{YAML_FIRST})[ \t]*\n"
 )
 """Beginning of YAML text."""
+
+OWN = "a report of gctrace-analyzer"
+OWN_REPORT = (
+    r"\A(?:[^\n]{1,999} · (?:[\d,]+ cycles?|no gctrace|[^\n·]{1,30} in total of \d+ processes)"
+    r"[^\n·]{0,40}\n|(?:A:|before) +[^\n]+ allocated\n|\d[\d,]* files? · [\d,]+ processe?s?\b|"
+    r"## Go garbage collection\b|\{\s*\"schema_version\": \d+,\s*\"(?:sources|verdict)\"|"
+    r"\s*<!doctype html>(?s:.{0,999})<meta name=\"generator\" content=\"gctrace-analyzer)"
+)
+"""The first line of a report of this package, in each of its formats."""
+
+CONSUMED = re.compile(r"([^\s:]{1,64}) \(\d{1,10}\) consumed (\d{1,15}) bytes")
+"""Message of Windows (Resource-Exhaustion-Detector) about the largest programs."""

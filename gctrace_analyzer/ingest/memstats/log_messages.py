@@ -72,13 +72,13 @@ _ROW = re.compile(
 _SIGN = re.compile(_SEPARATOR)
 _GO_DURATION = re.compile(r"(?<![\w.])(?:(\d{1,9})h)?(\d{1,9})m(\d{1,2}(?:\.\d{1,9})?)s\b")
 _OF_CPU = re.compile(
-    r"\bGC (?:is |was |has )?(?:us|tak|took|spen)\w{0,4}\s(?:about |around |only |~ ?)?"
-    r"(?P<share>\d{1,3}(?:\.\d{1,9})?) ?% of (?:the |its |all |total |available )*CPU"
-    r"(?! (?:for|in|over|during|within|between|from)\b)"
+    # A whole message: a part of a sentence is somebody's text, and may name a time.
+    r"^[^A-Za-z]{0,60}GC (?:is |was |has )?(?:us|tak|took|spen)\w{0,4}\s(?:about |only |~ ?)?"
+    r"(?P<share>\d{1,3}(?:\.\d{1,9})?) ?% of (?:the |its |all |total |available )*CPU[ \t]*$"
     r"|\b[gG][cC][ _-]?(?:CPU|cpu)(?:[ _-]?(?:fraction|usage|time|share|percent))?\s?[:=]\s?"
     r"(?P<printed>\d{1,3}(?:\.\d{1,9})?) ?%"
 )
-"""Wordings for GCCPUFraction; if a time follows, the value is not since the start."""
+"""Wordings for GCCPUFraction."""
 
 _LENGTH = r"\d{1,20}+(?:\.\d{1,9}+)?+(?:[nuµm]?s\b)?+"
 _LENGTHS = rf"[\s,]{{0,9}}{_LENGTH}(?:[\s,]{{1,9}}{_LENGTH}){{0,300}}+"

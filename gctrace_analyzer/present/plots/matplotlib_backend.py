@@ -91,6 +91,7 @@ def _new_figure(**settings: Any) -> Any:
             self.savefig(file, format="png", dpi=100)
             return file.getvalue()
 
+    Shown.__name__ = Shown.__qualname__ = plain.__name__
     return Shown(**settings)
 
 

@@ -338,7 +338,9 @@ def _verdict(pair: Pair) -> str:
     changes = " for ".join(
         " and ".join(parts[word]) for word in ("better", "worse") if parts[word]
     )
-    if parts["better"] and not parts["worse"] and (unsure := " and ".join(_unsure(pair))):
+    # A sentence that names only the gain, or only the loss, misleads.
+    is_gain, is_loss = bool(parts["better"]), bool(parts["worse"])
+    if is_gain != is_loss and (unsure := " and ".join(_unsure(pair, is_price=is_gain))):
         changes += f", but {unsure}"
     kinds = {difference.what for difference in pair.differences}
     if not changes and parts[BY_LOAD]:
@@ -367,15 +369,16 @@ _PRICES = {
 """Figures that may be the price of a gain, in words."""
 
 
-def _unsure(pair: Pair) -> Iterator[str]:
-    """Yields the possible price of a gain: higher figures that are not judged, or may be chance."""
+def _unsure(pair: Pair, *, is_price: bool) -> Iterator[str]:
+    """Yields higher figures that may be the price of a gain, or lower ones that a loss may gain."""
     other_procs = any(difference.what == "procs" for difference in pair.differences)
     for name, words in _PRICES.items():
         change = pair.changes.get(name)
         if change is None or (name == "gc_cpu_share" and other_procs):
             continue
         doubt = "not significant" if change.verdict == "~" else "not judged"
-        if (change.relative or 0.0) > _OTHER_PART:
+        part = change.relative or 0.0
+        if part > _OTHER_PART if is_price else part < -_OTHER_PART and change.verdict is None:
             ends = (value(name, end) for end in (change.before, change.after))
             yield f"{words} {' → '.join(ends)} ({doubt})"
 

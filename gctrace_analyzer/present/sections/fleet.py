@@ -122,7 +122,10 @@ def _first_step(row: Mapping[str, Any]) -> str:
     affected, processes = row["affected"], row["processes"]
     where = f", in {affected:,} of {processes:,} processes" if affected < processes else ""
     only = f", only in {row['only_in']}" if row["only_in"] else where
-    return f"{row['service']}: {row['to_do']}{only}"
+    to_do = row["to_do"]
+    if to_do[1:2].islower():  # A sentence, not a setting such as GOGC=100.
+        to_do = to_do[0].lower() + to_do[1:]
+    return f"{row['service']}: {to_do}{only}"
 
 
 _SUFFER = (

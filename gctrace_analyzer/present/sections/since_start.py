@@ -186,8 +186,8 @@ def _judged(report: Report) -> str:
         )
     shares = rows["gc_cpu_share"]
     if (shares < report.analysis.thresholds.gc_cpu_little).any():
-        return ", which is little"
-    return ", which is much" if is_costly(report) else ""
+        return ", which is low"
+    return ", which is high" if is_costly(report) else ""
 
 
 def _cpu_since_start(row: Mapping[str, Any]) -> str:

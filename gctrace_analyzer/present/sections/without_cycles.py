@@ -381,8 +381,8 @@ def _sizes(report: Report) -> Iterator[str]:
     if len(known) > 1:
         sizes = sorted(memory.needed_max_mib or 0 for memory in known)
         if len(kinds := {str(memory.needed_is) for memory in known}) == 1:
-            ends = f"{mib(sizes[0])} to {mib(sizes[-1])} in the {len(known):,} programs"
-            yield f"The largest {kinds.pop().removeprefix('the ')} was {ends}."
+            of = f"The peak {kinds.pop().removeprefix('the ')} of the {len(known):,} programs"
+            yield f"{of} was from {mib(sizes[0])} to {mib(sizes[-1])}."
         return
     held = {
         rounded(memory.sys_mib, memory.resolution_mib)

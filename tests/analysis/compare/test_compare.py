@@ -238,6 +238,15 @@ def test_a_gain_is_named_with_the_cost_that_was_not_judged() -> None:
     changes["heap_peak_mib"] = replace(pair.changes["heap_peak_mib"], verdict="better")
     said = comparison.verdict([replace(pair, changes=changes)])
     assert re.search(r"less heap, but GC CPU \S+ % → \S+ % \(not judged\)", said)
+    # Back: the other way round, the gain is named with the loss.
+    for name in ("gc_cpu_share", "stw_p99_ms"):
+        old = changes[name]
+        changes[name] = replace(
+            old, before=old.after, after=old.before, delta=-(old.delta or 0.0)
+        )
+    changes["heap_peak_mib"] = replace(changes["heap_peak_mib"], verdict="worse")
+    said = comparison.verdict([replace(pair, changes=changes)])
+    assert re.search(r"heap, but .*GC CPU \S+ % → \S+ % \(not judged\)", said)
 
 
 def test_a_single_dump_needs_a_second_one_to_be_compared() -> None:
@@ -288,7 +297,7 @@ def test_a_frame_of_cycles_is_a_side_and_a_notebook_shows_it() -> None:
     run = gca.read(STEADY)
     found = gca.compare(gca.from_frame(run.to_pandas()), run)
     assert "before     a frame of cycles" in str(found)
-    assert repr(found) == "<Comparison of before and after: 14 ~>"
+    assert repr(found) == "<Comparison of before and after: 14 not significant>"
     assert "<table" in found._repr_html_()
     assert f"<b>{comparison.verdict(found.pairs)}</b>" in html.unescape(found._repr_html_())
     several = gca.compare({"one": run, "<b>two": DOUBLED, "three": run})

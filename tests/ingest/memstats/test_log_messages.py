@@ -476,6 +476,8 @@ def test_sizes_that_are_too_small_for_bytes_are_unknown() -> None:
         ("GC took 36 % of the CPU", 0.36),
         ("GOMEMLIMIT: GC took 36 % of the CPU for 3.6 s.", None),
         ("GC uses 12% of CPU in the last minute", None),
+        ("The limit is too low for the live heap: GC takes 56 % of the CPU.", None),
+        ("Since its start, GC has taken 12.0 % of the CPU, which is high.", None),
     ],
 )
 def test_a_share_of_the_cpu_with_a_time_is_not_since_the_start(
