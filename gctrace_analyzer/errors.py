@@ -271,8 +271,8 @@ class NoDataError(GctraceError, ValueError):
         """Returns the error for an input of 0 bytes."""
         hint = (
             "The Go runtime writes gctrace to standard error: was it redirected here (2>)?\n"
-            "  If it was, GC never ran: it never does with GOGC=off and no memory limit, and "
-            "otherwise starts at a heap of 4 MiB (with GOGC=100), or after two minutes."
+            "  If it was, GC never ran: with GOGC=100, the first cycle starts at a heap of about "
+            "4 MiB, with GOGC=off only near the memory limit, and without a limit never."
         )
         return cls(path, "empty (0 bytes)", hint, lines=0)
 

@@ -154,7 +154,10 @@ def refusal(
     if too_old:
         return f"{too_old} a different pacer, which is not modelled"
     if now.gogc is None and not now.limit:
-        return f"GOGC is off, and an unknown memory limit sets the heap goal; {_STATE_LIMIT}"
+        # A large GOGC explains the goals under a limit as well.
+        sets = "may set" if inferred else "sets"
+        is_off = "" if inferred else "GOGC is off, and "
+        return f"{is_off}an unknown memory limit {sets} the heap goal; {_STATE_LIMIT}"
     starved = (bool(now.limit) or by_limit) and load.effective_gogc < THRASH_GOGC
     always = load.gc_active_share > ALWAYS_MARKING
     if always or starved or not _is_typical(load, whole):

@@ -359,10 +359,9 @@ class Analysis:
     @cached_property
     def summaries(self) -> dict[int, Summary]:
         """The figures of each process with findings and episodes, in the log's order."""
-        processes = self.own_processes
-        if not self.by_dumps:
-            processes = diagnosed(processes, self.thresholds)
-        return {number: self.summary_of(number) for number in processes["process"].sort()}
+        own = self.own_processes
+        own = own if self.by_dumps else diagnosed(own, self.thresholds)
+        return {number: self.summary_of(number) for number in own["process"].sort()}
 
     @cached_property
     def _diagnosed_points(self) -> pl.DataFrame:
@@ -446,7 +445,8 @@ class Analysis:
     def levels(self) -> dict[str, Level]:
         """Whether each headline figure is ok, a warning or bad."""
         own, zeros = self.summaries.values(), self.too_coarse
-        return headline_levels.levels(self.summary, own, self.findings, self.thresholds, zeros)
+        whole = self.summary if len(own) == len(self.tables["processes"]) else None
+        return headline_levels.levels(whole, own, self.findings, self.thresholds, zeros)
 
     @cached_property
     def too_coarse(self) -> dict[str, str]:

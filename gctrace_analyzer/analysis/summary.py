@@ -22,7 +22,7 @@ from gctrace_analyzer.ingest.rows import (
     is_one_process,
     since,
 )
-from gctrace_analyzer.ingest.sniff import OF_TOOLCHAIN
+from gctrace_analyzer.ingest.sniff import OF_TOOLCHAIN, started_by_go
 from gctrace_analyzer.units import LEAST_PERCENT, between_text, duration_text
 
 if TYPE_CHECKING:
@@ -216,7 +216,8 @@ def summarize(
         # Sizes with less live heap than was allocated during marking, although that always
         # survives.
         figures["true_live_heap_mib"] = None
-    warnings = [*caveats(cycles, processes, impossible or {}, check, DEFAULT)]
+    own = processes.tail(1) if started_by_go(notes) else diagnosed(processes, DEFAULT)
+    warnings = [*caveats(cycles, processes, impossible or {}, check, DEFAULT, own)]
     has_gaps = figures["missing_cycles"] > 0
     of_gc, added_up = (figures[name] for name in ("assist_share_of_gc_cpu", "gc_cpu_share"))
     if not _contradicts(check, has_gaps=has_gaps):
@@ -276,17 +277,19 @@ def caveats(
     impossible: Mapping[str, int],
     check_points: float | None,
     thresholds: Thresholds,
+    own: pl.DataFrame,
 ) -> Iterator[str]:
     """Yields a sentence for each reason why figures may be wrong or incomplete.
 
     Args:
         cycles: `schema.CYCLES`.
         processes: `schema.PROCESSES` of these cycles.
-        impossible: number of values that were dropped as impossible, by column.
+        impossible: number of values dropped as impossible, by column.
         check_points: what `log_check_points` returned.
         thresholds: the limits above which differences matter.
+        own: the rows of the processes with findings.
     """
-    yield from _about_reading(cycles, processes, impossible, thresholds)
+    yield from _about_reading(cycles, processes, own, impossible)
     yield from _about_length(cycles, thresholds)
     yield from _about_meaning(cycles)
     yield from _about_part(cycles)
@@ -316,7 +319,7 @@ def diagnosed(processes: pl.DataFrame, t: Thresholds) -> pl.DataFrame:
 
 
 def _about_reading(
-    cycles: pl.DataFrame, processes: pl.DataFrame, impossible: Mapping[str, int], t: Thresholds
+    cycles: pl.DataFrame, processes: pl.DataFrame, own: pl.DataFrame, dropped: Mapping[str, int]
 ) -> Iterator[str]:
     missing = int(processes["missing_cycles"].sum())
     if missing:
@@ -325,18 +328,17 @@ def _about_reading(
             "totals of pauses and allocation are too low."
         )
     yield from _about_several(cycles, processes)
-    count = len(diagnosed(processes, t))
-    if len(processes) > count and len(cycles):
-        yield (
-            f"The input has {len(processes):,} processes; findings and episodes are of the {count} "
-            "with the most cycles. A crash loop has that many, or a program that starts others, "
-            "such as `go vet`."
-        )
-    no_goal = impossible.get("heap_goal_mib", 0)
+    if len(processes) > len(own) and len(cycles):
+        which = f"process {own['process'][0]}, the last to start and probably the program."
+        if len(own) > 1:
+            which = f"the {len(own)} with the most cycles. A crash loop has that many, or a "
+            which += "program that starts others, such as `go vet`."
+        yield f"The input has {len(processes):,} processes; findings and episodes are of {which}"
+    no_goal = dropped.get("heap_goal_mib", 0)
     if no_goal:
         cycles_had = "1 cycle" if no_goal == 1 else f"{no_goal:,} cycles"
         yield f"{cycles_had} had no heap goal: GOGC was off."
-    yield from ignored(impossible)
+    yield from ignored(dropped)
 
 
 def seen_anyway(cycles: pl.DataFrame, processes: pl.DataFrame) -> frozenset[str]:

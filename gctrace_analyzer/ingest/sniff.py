@@ -293,12 +293,12 @@ _LOGGED = r"(?:\W{1,3} ?|[^\n#]{0,80}[\dZ:|\]] {1,3})?"
 _GO_COMMAND = re.compile(
     # After a prompt, or anywhere if it turns gctrace on.
     r"(?:^|[$#>%/✗✘➜❯»λ] *|\benv +|\b(?=GODEBUG=\S{0,99}?gctrace=[1-9]))"
-    r"((?:[A-Z][A-Z0-9_]*=\S+ +)*go (?:run|build|test)\b[^\n`]{0,120})|"
+    r"((?:[A-Z][A-Z0-9_]*=\S+ +)*go (?:run|build|test|vet|install)\b[^\n`]{0,120})|"
     # The heading of a package in the go command's output.
     rf"^{_LOGGED}"
     r"# (command-line-arguments|testmain|[\w.~-]{1,99}(?:/[\w.~-]{1,99}){1,9}|"
-    # Standard library packages have no slash, like other headings.
-    rf"[a-z]\w{{1,40}}(?=[ \r]*\n{_LOGGED}gc 1 @))\s*$",
+    # Packages of the standard library have no slash, like other headings. Brackets: go vet.
+    rf"[a-z]\w{{1,40}}(?=[ \r]*\n{_LOGGED}gc 1 @)|\[[\w./~-]{{1,200}}\])\s*$",
     re.MULTILINE,
 )
 
@@ -324,8 +324,8 @@ OF_TOOLCHAIN = "Cycles may be those of "
 """Beginning of the sentence of `of_toolchain`: whose cycles these are comes before other notes."""
 
 GO_COMMANDS = (
-    "go run", "go build", "go test", "# command-line", "# testmain", "# github.com/",
-    "# runtime", "# internal/", "# reflect", "# net", "# os", ".test",
+    "go run", "go build", "go test", "go vet", "go install", "# command-line", "# testmain",
+    "# github.com/", "# runtime", "# internal/", "# reflect", "# net", "# os", ".test",
 )  # fmt: skip
 """Text that identifies lines of the go command; `.test` ends the name of a test program."""
 
@@ -366,12 +366,12 @@ def of_toolchain(text: str) -> str | None:
 def is_toolchain_alone(notes: Iterable[str]) -> bool:
     """Returns whether the go command only built, so that no cycle belongs to a program."""
     own = [note for note in notes if note.startswith(OF_TOOLCHAIN)]
-    return bool(own) and not any("go run" in note or "go test" in note for note in own)
+    return bool(own) and not started_by_go(own)
 
 
 def started_by_go(notes: Iterable[str]) -> bool:
-    """Returns whether a log may have cycles of the go command besides those of its program."""
-    return any(note.startswith(OF_TOOLCHAIN) for note in notes)
+    """Returns whether the go command started the program of a log, and may have cycles in it."""
+    return any(re.match(rf"{OF_TOOLCHAIN}.*go (?:run|test)", note) for note in notes)
 
 
 _MOST_COMMANDS = 3

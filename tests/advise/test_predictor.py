@@ -71,6 +71,18 @@ def test_gogc_off_needs_a_memory_limit(tmp_path: Path) -> None:
     assert reason == baseline.refused
 
 
+def test_equal_goals_under_an_unknown_limit_do_not_prove_that_gogc_is_off() -> None:
+    """GOGC=400 with a limit has the same goals."""
+    times, live = (0.13, 0.16, 0.65, 0.69, 0.71, 2.28), (3, 6, 4, 5, 4, 4)
+    text = "".join(
+        f"gc {n + 20} @{5 + at:.2f}s 15%: 0.02+5+0.02 ms clock, 0.04+1/2/0+0.04 ms cpu, "
+        f"10->13->{live[n]} MB, 13 MB goal, 0 MB stacks, 0 MB globals, 2 P\n"
+        for n, at in enumerate(times)
+    )
+    refused = str(read_text(text).advice.baseline.refused)
+    assert refused.startswith("an unknown memory limit may set the heap goal; specify")
+
+
 def test_memory_outside_the_heap_is_taken_from_memstats(tmp_path: Path) -> None:
     path, dump = tmp_path / "run.log", tmp_path / "dump.csv"
     path.write_text(log_of(100))

@@ -492,6 +492,20 @@ def test_a_program_that_starts_after_the_last_package_is_judged() -> None:
     assert "GC takes 0.55 % of the CPU" in reached.sentence
     assert reached.sentence.endswith("in process 3.")
     assert "those of `go run`: go, compile" in run.summary().warnings[0]
+    (of_program,) = [text for text in run.summary().warnings if "findings" in text]
+    assert "of process 3, the last to start and probably the program." in of_program
+    assert "ok" not in run.report().analysis.levels.values()
+
+
+def test_no_process_that_go_vet_starts_is_judged_as_the_program() -> None:
+    """Every process may be behind the figures of all; the last one costs nothing."""
+    vetted = "# p\n# [p]\n" + log_of(2, every=0.01)
+    run = read_text(f"{_BUILT}{log_of(40, every=0.01, pauses=30)}{vetted}")
+    reached = run.report().verdict
+    assert reached is not None
+    assert "those of the Go toolchain" in reached.sentence
+    assert run.report().analysis.levels["pauses"] == "bad"
+    assert not any("probably the program" in text for text in run.summary().warnings)
 
 
 def test_a_benchmark_is_judged_and_not_the_go_command_that_started_it() -> None:

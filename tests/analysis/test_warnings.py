@@ -159,7 +159,7 @@ def test_what_a_line_format_does_not_show_is_said() -> None:
 )
 def test_impossible_values_are_counted(impossible: dict[str, int], sentence: str) -> None:
     run = read_text(log_of(30))
-    found = caveats(run.cycles, run.processes, impossible, None, DEFAULT)
+    found = caveats(run.cycles, run.processes, impossible, None, DEFAULT, run.processes)
     (only,) = found
     assert only.startswith(sentence)
 

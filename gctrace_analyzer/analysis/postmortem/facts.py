@@ -100,7 +100,7 @@ MOST_OF_LIMIT = 0.9
 """Share of the limit. A live heap above it leaves less than a tenth to everything else, and a
 higher GOMEMLIMIT leaves too little to memory that Go does not count."""
 
-_LEAST_MIB = {"global": 256.0, "memcg": 64.0}
+LEAST_MIB = {"global": 256.0, "memcg": 64.0}
 """MiB. Hosts and groups of unknown memory or limit have at least this."""
 
 
@@ -137,7 +137,7 @@ class Evidence:
     def is_small_part(self) -> bool:
         """Whether a process had so little of its limit that something else filled it."""
         _, larger = self.memory.largest or ("", 0.0)
-        least = max(_LEAST_MIB.get(self.death.scope or "", 0.0), larger)
+        least = max(LEAST_MIB.get(self.death.scope or "", 0.0), larger)
         limit, own = self.limit.limit_mib or least, self.own_mib
         if self.limit.limit_mib is None and self.death.scope == "memcg":
             # The kernel frees file pages before it kills.

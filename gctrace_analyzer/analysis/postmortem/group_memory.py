@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from gctrace_analyzer.analysis.postmortem.death import EVICTOR
-from gctrace_analyzer.analysis.postmortem.facts import MOST_OF_ALL, MOST_OF_LIMIT
+from gctrace_analyzer.analysis.postmortem.facts import LEAST_MIB, MOST_OF_ALL, MOST_OF_LIMIT
 from gctrace_analyzer.analysis.postmortem.heap_at_death import NOTABLE
 from gctrace_analyzer.analysis.settings.known_programs import is_not_go
 from gctrace_analyzer.analysis.settings.program_names import agree
@@ -128,9 +128,9 @@ def on_host(facts: Evidence) -> str:
     listed = (others or 0.0) + (facts.memory.resident_mib or 0.0)
     if others is not None and listed < MOST_OF_ALL * host_mib:
         return _FIND_UNLISTED.format(size_text(host_mib))
-    if facts.memory.largest is None:
+    name, size_mib = facts.memory.largest or ("", 0.0)
+    if not name or size_mib < MOST_OF_ALL * LEAST_MIB["global"]:
         return FIND_LARGEST
-    name, size_mib = facts.memory.largest
     return f"To buy time, move {name} ({size_text(size_mib)}) to another host, or limit its memory."
 
 

@@ -192,15 +192,23 @@ _NEIGHBOURS = 16
 def larger_beside(deaths: list[Death], number: int) -> tuple[str, float] | None:
     """Returns the largest program killed in the same minute, and its MiB, if much larger.
 
-    Both may be of the same limit or host, which the smaller one did not fill.
+    Both may be of the same limit or host, which the smaller one did not fill. One that was still
+    alive comes first: the name of one killed before is empty, because it had no memory any more.
     """
-    death, own = deaths[number], deaths[number].own_bytes or 0
+    death, own, first = (
+        deaths[number],
+        deaths[number].own_bytes or 0,
+        max(number - _NEIGHBOURS, 0),
+    )
     sizes = [
-        (other.victim or "", (other.own_bytes or 0) / MIB)
-        for other in deaths[max(number - _NEIGHBOURS, 0) : number + _NEIGHBOURS]
+        (
+            "" if (gap_s(death, other) or at - number) < 0 else other.victim or "",
+            (other.own_bytes or 0) / MIB,
+        )
+        for at, other in enumerate(deaths[first : number + _NEIGHBOURS], start=first)
         if 0 < own < MOST_OF_ALL * (other.own_bytes or 0) and _is_beside(death, other)
     ]
-    return max(sizes, key=itemgetter(1), default=None)
+    return max(sizes, key=lambda named: (bool(named[0]), named[1]), default=None)
 
 
 def _is_beside(death: Death, other: Death) -> bool:

@@ -31,7 +31,7 @@ _STOPPED = 0.05
 
 
 def levels(
-    summary: Summary,
+    summary: Summary | None,
     processes: Iterable[Summary],
     findings: Iterable[Finding],
     thresholds: Thresholds,
@@ -41,10 +41,12 @@ def levels(
 
     A figure is `info` if a minor finding is about it, else `ok` if it is known. It has no level if
     it is high in any process but the log is too short for a finding, or if the clock is
-    `too_coarse` for it.
+    `too_coarse` for it. Without a `summary`, which is of processes that were not checked as well,
+    none is `ok`.
     """
     every = list(findings)
-    well = _known(summary, thresholds, too_coarse) - costly(processes, thresholds)
+    known = set() if summary is None else _known(summary, thresholds, too_coarse)
+    well = known - costly(processes, thresholds)
     result: dict[str, Level] = {}
     for figure, rules in _RULES.items():
         about = [each for each in every if each.id in rules]

@@ -99,7 +99,8 @@ class _Reader:
             about |= self.event[1]
         line_no, above, place = self.above
         is_next = above and message.line_no == line_no + 1
-        if is_next and oom_lines.WRAPPED.match(text) and not self.handles(text):
+        is_rest = oom_lines.CUT.search(above) or not self.handles(text)
+        if is_next and oom_lines.WRAPPED.match(text) and is_rest:
             text, about = above + " " * (above[-1] not in "-,=/") + text.lstrip(), place
         else:
             self.kernel = message.ident == "kernel" or message.monotonic_s is not None

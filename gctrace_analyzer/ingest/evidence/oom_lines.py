@@ -134,6 +134,9 @@ WRAPPED = re.compile(
 )
 """Beginning of the rest of a line about a kill that was wrapped, as in a mail."""
 
+CUT = re.compile(r"\b(?:Memory cgroup o|O)ut of memory(?: \([^()]{1,64}\))?:\s*$")
+"""Beginning of a kill, up to the words that may also begin one."""
+
 WRAPS = re.compile(r"ut of memory|[Kk]ill(?:ed)? process|oom-kill:")
 """Beginning of lines long enough to be wrapped."""
 REPORTS = {

@@ -618,6 +618,21 @@ def test_a_neighbour_with_more_memory_is_moved_first() -> None:
         )
 
 
+@pytest.mark.parametrize(
+    ("kb", "at_s", "is_moved"),
+    [(3_000_000, 12, True), (3_000_000, 10, False), (9_000, 12, False)],
+)
+def test_a_program_that_was_killed_before_or_is_small_is_not_moved(
+    kb: int, at_s: int, *, is_moved: bool
+) -> None:
+    kill = "[{}.1] Out of memory: Killed process {} ({}) total-vm:9999999kB, anon-rss:{}kB\n"
+    other = kill.format(at_s, 8, "postgres", kb)
+    lines = sorted([kill.format(11, 7, "journalctl", 4000), other])
+    deaths = read_text("".join(lines)).post_mortems()
+    (own,) = [death for death in deaths if death.victim == "journalctl"]
+    assert ("move postgres" in " ".join(own.advice)) is is_moved
+
+
 def test_the_largest_neighbour_is_one_of_the_tasks_listed() -> None:
     tasks = "[ 1201.114502] [  pid  ]   uid  tgid total_vm      rss pgtables_bytes swapents oom_score_adj name\n"
     row = "[ 1201.114502] [{0:7d}]     0 {0:5d}   900000 {1:8d}  1228800        0             0 {2}\n"

@@ -259,7 +259,7 @@ OF_MACOS = (
 
 @pytest.mark.parametrize(
     ("line", "advice"),
-    [(EVENT, "find out what else"), *((line, "move db (7,855 MiB)") for line in (OF_HOST, OF_EARLYOOM, OF_MACOS))],
+    [(EVENT, "find out what else"), *((line, "move worker (5,000 MiB)") for line in (OF_HOST, OF_EARLYOOM, OF_MACOS))],
 )  # fmt: skip
 def test_a_small_victim_next_to_a_much_larger_one_filled_no_limit(
     line: str, advice: str

@@ -135,6 +135,8 @@ def test_a_kill_on_two_lines_has_the_sizes_of_the_second() -> None:
         "file-rss:4kB, shmem-rss:0kB",
         "{}Memory cgroup out of memory: Kill process 7|(api) score 905 or sacrifice child|"
         "{}Killed process 7 (api)|total-vm:900kB, anon-rss:100kB, file-rss:4kB",
+        "{}Memory cgroup out of memory: |Killed process 7 (api) total-vm:900kB, anon-rss:100kB, "
+        "file-rss:4kB, shmem-rss:0kB",
     ],
 )
 def test_a_kill_that_a_mail_wrapped_is_whole(lines: str, quote: str) -> None:
