@@ -44,8 +44,9 @@ def bounded(figures: Mapping[str, Any], spans: pl.DataFrame) -> dict[str, Any]:
         # The few lines that follow each other are not like the others.
         value = sum(printed) / 2
     if share is not None and abs(value - share) <= _NEAR * share:
-        # Durations are truncated, so that their sums are slightly off.
-        least, most = _within(low or share, printed), _within(high or share, printed)
+        # Truncated durations, or the time before the log's first one, may explain the difference.
+        least = min(_within(low or share, printed), share)
+        most = max(_within(high or share, printed), share)
     bounds = {"gc_cpu_share": value, "gc_cpu_share_low": least, "gc_cpu_share_high": most}
     if share is None:
         return {**bounds, "gc_cpu_cores": value * _procs(spans)}

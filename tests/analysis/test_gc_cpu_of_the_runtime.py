@@ -126,3 +126,13 @@ def test_a_dump_beside_the_log_shows_gc_cpu_exactly(dumps: str) -> None:
     assert high - low < 0.0002
     alone = gca.read(folder / "run.log.gz").summary()
     assert (alone.gc_cpu_share_high or 0) - (alone.gc_cpu_share_low or 0) > 0.003
+
+
+def test_what_the_lines_add_up_to_is_in_the_range() -> None:
+    run = read_text("""
+gc 1 @0.001s 3%: 0.006+0.33+0.018 ms clock, 0.098+0.049/0.56/0.17+0.29 ms cpu, 4->6->5 MB, 5 MB goal, 16 P
+gc 2 @0.006s 1%: 0.006+0.62+0.021 ms clock, 0.10+0.061/0.80/0.16+0.33 ms cpu, 9->10->7 MB, 10 MB goal, 16 P
+""")
+    verdict = run.report().verdict
+    assert verdict is not None
+    assert "GC took 2.1–2.3 ms of CPU time in 6.7 ms" in verdict.sentence

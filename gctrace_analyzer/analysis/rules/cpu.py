@@ -51,13 +51,14 @@ def high_gc_cpu(facts: ProcessFacts) -> Iterator[Evidence]:
     stopped = stopped_gc_share(facts)
     of_cpu = f"{percent(share) if stopped else gc_cpu_text(facts.summary)} of the CPU"
     of_time = percent(facts.summary.stw_share or 0.0)
-    of_pauses = "" if stopped is None else f"; pauses take {of_time} of the time"
+    own = f": pauses take {of_time} of the time, with all CPUs counted"
+    of_pauses = "" if stopped is None else own
     costs_ms = facts.cycles["gc_cpu_ms"]
     is_one = 2 * maximum(costs_ms) > total(costs_ms)
     why = of_pauses or (", most of it in one cycle" if is_one else _why_often(facts))
     yield Evidence(
         "bad" if share > t.gc_cpu_bad else "warn",
-        f"GC takes {of_cpu}{_cores_text(facts)}{of_pauses}.",
+        f"GC takes {of_cpu}{of_pauses or _cores_text(facts)}.",
         {"gc_cpu_share": share, "gc_cpu_cores": facts.summary.gc_cpu_cores},
         examples=example_lines(facts.cycles, "gc_cpu_ms" if is_one else "gc_cpu_share"),
         headline=f"GC takes {of_cpu}{why}.",

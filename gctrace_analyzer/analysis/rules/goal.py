@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from gctrace_analyzer.analysis.cycles import metrics
+from gctrace_analyzer.analysis.rules.cpu import stopped_gc_share
 from gctrace_analyzer.analysis.rules.finding import (
     Evidence,
     ProcessFacts,
@@ -52,7 +53,7 @@ _LARGER_AT_TIMES = "No action needed: most of what GC costs is in the other cycl
     condition=f"The heap minimum ({HEAP_MINIMUM_MIB} MiB × GOGC/100) set the goal, and the cycle "
     "is not forced, in over {t.heap_minimum_share:.0%} of the cycles (at least {t.min_cycles} with "
     "an explained goal). A warning if GC takes over {t.gc_cpu_warn:.0%} of "
-    f"the CPU, and these cycles over {_MOST_OF_COST:.0%} of that.",
+    f"the CPU, these cycles over {_MOST_OF_COST:.0%} of that, and pauses at most half.",
     advice="Set GOGC=400 or more, which costs only a few MiB here.",
     needs="goals and live heaps of at least {t.min_cycles} cycles",
     contradicted_by="a GOMEMLIMIT so low that it sets the goals",
@@ -66,13 +67,15 @@ def heap_minimum_bound(facts: ProcessFacts) -> Iterator[Evidence]:
     at_minimum = int(own.sum())
     if known >= t.min_cycles and at_minimum > t.heap_minimum_share * len(own):
         cost = facts.cost_share(own)
-        costly = (facts.summary.gc_cpu_share or 0) > t.gc_cpu_warn
+        # Where pauses are most of the cost, their length is the cause.
+        is_costly = (facts.summary.gc_cpu_share or 0) > t.gc_cpu_warn
+        is_costly &= stopped_gc_share(facts) is None
         # If a heap was larger for some time, those cycles may cost the most.
         little = cost is not None and cost <= _MOST_OF_COST
         only = f" They take only {percent(cost)} of the GC CPU time." if little and cost else ""
         goal_mib = median(facts.cycles["heap_goal_mib"].filter(own))
         yield Evidence(
-            "warn" if costly and not little else "info",
+            "warn" if is_costly and not little else "info",
             f"The heap minimum set the goal of {goal_mib:.0f} MiB in {at_minimum:,} of "
             f"{cycles_text(len(facts.cycles))}.{only}",
             {"cycles": at_minimum},

@@ -22,6 +22,7 @@ from gctrace_analyzer.analysis.settings.naming import (
     range_name,
     setting_text,
 )
+from gctrace_analyzer.analysis.thresholds import DEFAULT
 from gctrace_analyzer.frozen import frozen
 from gctrace_analyzer.ingest.evidence.words import OF_CRASH, after_crash
 from gctrace_analyzer.ingest.rows import median as median_of
@@ -255,7 +256,10 @@ def _cores(s: Summary) -> str:
     if s.gc_cpu_most_cores is not None and s.cpus is not None:
         note = cores_text(s.gc_cpu_most_cores, s.cpus)
     is_range = s.gc_cpu_range and (s.gc_cpu_most_cores or 0) >= LEAST_CORES
-    if with_idle := gc_cpu_with_idle(s):
+    is_high = (s.gc_cpu_share or 0.0) > DEFAULT.gc_cpu_warn
+    if is_high and (s.stopped_gc_share or 0.0) > DEFAULT.stopped_gc_share:
+        note += "; a pause counts as all CPUs"
+    elif with_idle := gc_cpu_with_idle(s):
         most = "up to " if s.gc_cpu_range and not is_range else ""
         note += f"; {most}{with_idle} with idle"
     if s.is_of_single_cycles:

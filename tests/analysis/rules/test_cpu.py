@@ -154,9 +154,19 @@ def test_many_short_pauses_that_take_most_of_gc_cpu_are_named() -> None:
     verdict = run.report().verdict
     assert verdict is not None
     assert verdict.finding == "GC001"
-    assert verdict.sentence == "GC takes 18 % of the CPU; pauses take 15 % of the time."
+    assert verdict.sentence == (
+        "GC takes 18 % of the CPU: pauses take 15 % of the time, with all CPUs counted."
+    )
     assert verdict.action.startswith("Check for a CPU quota")
     assert run.recommend().row(0, named=True)["now"]
+
+
+def test_a_small_heap_is_not_blamed_for_what_long_pauses_take() -> None:
+    line = "gc {} @{:.3f}s 9%: {}+1.0+0.02 ms clock, {}+0.1/1/0.5+0.08 ms cpu, 4->4->1 MB, 5 MB goal, 4 P"
+    run = read_text("\n".join(line.format(n + 1, n / 10, 12, 48) for n in range(40)))
+    said = run.to_markdown()
+    assert "GC runs at every" not in said
+    assert "a pause counts as all CPUs" in said
 
 
 def test_gc_cpu_that_is_mostly_marking_still_leads_to_gogc() -> None:
