@@ -90,7 +90,7 @@ def result(comparison: Comparison, args: argparse.Namespace) -> Result:
     return Result(
         document=comparison.document,
         everything=args.everything,
-        closing=next_steps(_ALL) if is_cut else (),
+        closing=lambda: next_steps(_ALL) if is_cut else (),
         writers={
             **row_writers(lambda: comparison.frame, safe=False),
             "json": text_writer(comparison.to_json),

@@ -65,7 +65,7 @@ class Result:
         document: makes the document for `text` and `md`; None if everything is printed already.
         writers: how each of the other formats is written.
         check: returns the results of conditions.
-        closing: text after the document on standard output.
+        closing: makes the text after the document on standard output.
         everything: whether text shows the whole document, not only what fits on one screen.
     """
 
@@ -74,7 +74,7 @@ class Result:
     document: Callable[[], Document] | None = None
     writers: Mapping[str, Writer] = field(default_factory=dict)
     check: Callable[..., Sequence[Check]] | None = None
-    closing: Document = ()
+    closing: Callable[[], Document] = tuple
     everything: bool = True
 
 
@@ -185,7 +185,7 @@ def _blocks(result: Result) -> Iterator[Block]:
     """Yields the blocks to show; made on demand, while the user sees why to wait."""
     if result.document is not None:
         yield from result.document()
-    yield from result.closing
+    yield from result.closing()
 
 
 def write(result: Result, kind: str, file: IO[bytes], target: Sink = _PRINTED) -> None:

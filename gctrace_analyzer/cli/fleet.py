@@ -129,7 +129,9 @@ def run(args: argparse.Namespace) -> Result:
         answers(table), [(name, answers(rows_then)) for name, rows_then in earlier]
     )
     pages = {} if args.reports is None else _reports(args, inputs, summary)
-    return replace(_result(args, table, summary, pages), closing=_next(args, folder, summary))
+    return replace(
+        _result(args, table, summary, pages), closing=lambda: _next(args, folder, summary)
+    )
 
 
 def of_server(args: argparse.Namespace, since: str) -> Result:

@@ -95,7 +95,7 @@ def run(args: argparse.Namespace) -> Result:
     where = f"Logs: {folder[0]}"
     if printed(args) != "text":
         say(" ".join((*said, where)))
-    return replace(result, closing=(Gap(), Paragraphs([where]), *steps))
+    return replace(result, closing=lambda: (Gap(), Paragraphs([where]), *steps))
 
 
 def _next(comparison: Comparison, logs: str) -> Iterator[str]:

@@ -146,7 +146,7 @@ def _several(args: argparse.Namespace, asked: Question) -> Result:
             pass
     ranked = fleet.of_server(args, since=args.since or SINCE)
     hint = f"For the report of one process: --instance {asked.targets[0].name}"
-    return replace(ranked, closing=[Gap(), Paragraphs([hint])])
+    return replace(ranked, closing=lambda: [Gap(), Paragraphs([hint])])
 
 
 def validate(args: argparse.Namespace) -> None:
@@ -186,7 +186,7 @@ def result(whole: Run, args: argparse.Namespace) -> Result:
     return replace(
         view,
         is_empty=whole.is_empty,
-        closing=_next(run, everything=args.everything),
+        closing=lambda: _next(run, everything=args.everything),
         everything=args.everything,
     )
 

@@ -332,6 +332,14 @@ def test_every_suffix_writes_what_the_library_gives(
     assert (tmp_path / "report.md").stat().st_mode == (tmp_path / "plain").stat().st_mode
 
 
+def test_rows_alone_need_no_advice(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(_run: gca.Run) -> None:
+        raise AssertionError
+
+    monkeypatch.setattr(gca.Run, "advice", property(fail))
+    assert main([TWO, "-o", str(tmp_path / "cycles.parquet")]) == 0
+
+
 @pytest.mark.parametrize("table", TABLES)
 def test_every_table_in_every_row_format(
     table: str, tmp_path: Path, capsysbinary: pytest.CaptureFixture[bytes]

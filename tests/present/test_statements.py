@@ -1444,3 +1444,12 @@ def test_a_kill_has_one_step_per_line_and_its_growth_is_not_minor() -> None:
     shown = plain(document(report), everything=False)
     assert shown.count("\n▸ ") == len(steps)
     assert "Minor, not urgent" not in shown
+
+
+def test_the_allocation_has_as_many_digits_as_are_known() -> None:
+    def allocation(goal: int, cycles: int) -> tuple[str, str]:
+        sizes = {"start": goal, "end": goal, "live": goal // 2, "goal": goal}
+        return headline.allocation(read_text(log_of(cycles, every=0.1, **sizes)).report())
+
+    assert allocation(41, 20) == ("217 MiB/s", "about 436 MiB in total")
+    assert allocation(8, 188) == ("about 40 MiB/s", "about 700 MiB in total")

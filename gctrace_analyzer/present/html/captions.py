@@ -10,11 +10,11 @@ from gctrace_analyzer.present.format import (
     gc_cpu_with_idle,
     interval,
     mib,
-    mib_per_s,
     milliseconds,
     rate,
     share,
 )
+from gctrace_analyzer.present.sections.headline import allocation
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
@@ -69,10 +69,8 @@ def _statements(report: Report) -> Iterator[tuple[str, str]]:
             "is too slow for that rate.",
         )
     if s.alloc_mib_per_s is not None:
-        yield (
-            "timeline-allocation",
-            f"{mib_per_s(s.alloc_mib_per_s)} on average, {mib(s.alloc_total_mib)} in total.",
-        )
+        per_s, total = allocation(report)
+        yield "timeline-allocation", f"{per_s} on average, {total}."
     if s.gc_per_s is not None and s.gc_interval_p50_ms is not None:
         every = f"a cycle {interval(s)}"
         for name in ("frequency-interval", "timeline-frequency"):

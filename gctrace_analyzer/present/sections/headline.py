@@ -23,6 +23,7 @@ from gctrace_analyzer.analysis.settings.naming import (
     setting_text,
 )
 from gctrace_analyzer.analysis.thresholds import DEFAULT
+from gctrace_analyzer.analysis.totals import ROUNDING, rates_of
 from gctrace_analyzer.frozen import frozen
 from gctrace_analyzer.ingest.evidence.words import OF_CRASH, after_crash
 from gctrace_analyzer.ingest.rows import median as median_of
@@ -214,11 +215,33 @@ def _total_of_pauses(report: Report) -> tuple[str, str] | None:
 
 
 def _allocation(report: Report) -> Iterator[KeyFigure]:
+    if report.analysis.summary.alloc_mib_per_s is not None:
+        yield KeyFigure("Allocation", *allocation(report))
+
+
+_DIGITS = ((0.05, 3), (0.1, 2), (1.0, 1))
+"""Digits of the allocation, by the share of it by which truncated sizes may be off."""
+
+
+def allocation(report: Report) -> tuple[str, str]:
+    """Formats the rate of allocation and its total, with as many digits as are known."""
     s = report.analysis.summary
-    if s.alloc_mib_per_s is not None:
-        total = f"{mib(s.alloc_total_mib)} in total"
+    per_s, total = s.alloc_mib_per_s or 0.0, s.alloc_total_mib
+    if report.analysis.by_dumps or total is None:
         about = "about " * ("alloc_mib_per_s" in s.estimated)
-        yield KeyFigure("Allocation", about + rate_text(s, s.alloc_mib_per_s, mib_per_s), total)
+        return about + rate_text(s, per_s, mib_per_s), f"{mib(total)} in total"
+    error = rates_of(report.analysis.spans, ROUNDING)[ROUNDING] or 0.0
+    digits = next(digits for most, digits in _DIGITS if error <= most)
+    # The runtime counts memory that a processor holds for its next objects as allocated.
+    in_total = f"about {_rounded(mib(float(f'{total:.{digits}g}')))} in total"
+    if digits == 3:
+        return rate_text(s, per_s, mib_per_s), in_total
+    return f"about {_rounded(mib_per_s(float(f'{per_s:.{digits}g}')))}", in_total
+
+
+def _rounded(text: str) -> str:
+    """Returns a size without a digit that rounding left empty."""
+    return text.replace(".0 ", " ")
 
 
 def with_trends(report: Report, figures: Iterable[KeyFigure]) -> list[KeyFigure]:
