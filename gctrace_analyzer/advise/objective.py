@@ -134,7 +134,8 @@ def run_time_text(row: Row, present: Row) -> str:
     word = "less" if gain > 0 else "more"
     beyond_cpu = abs(gain) > abs(cpu_of(present) - cpu_of(row)) + _SAME_TIME
     also = "; GC also slows the program itself" * beyond_cpu
-    return f"the same work takes {digits(100 * abs(gain), 2)} % {word} time ({ends}{also})"
+    takes = f"the same work takes {digits(100 * abs(gain), 2)} % {word} time"
+    return f"{takes} if the CPU limits it ({ends}{also})"
 
 
 _SAME_TIME = 0.005

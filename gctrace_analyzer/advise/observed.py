@@ -25,9 +25,9 @@ from gctrace_analyzer.advise.refusal import (
     NOT_DESCRIBED,
     THRASHING,
     in_blocks,
-    in_turn,
     refusal,
     too_late,
+    unknown_gogc,
     why_no_load,
 )
 from gctrace_analyzer.analysis.pauses import count_idle_threads
@@ -128,7 +128,7 @@ def baseline_of(analysis: Analysis, constants: Constants = CONSTANTS) -> Baselin
         growth_mib=growth.mib_per_h * load.span_s / 3600 if growth else 0.0,
         limit_is_known=regime.memory_limit_source != "inferred",
     )  # fmt: skip
-    refused = refused or in_turn(regime) or in_blocks(steady) or _misfit(load, model)
+    refused = refused or unknown_gogc(regime) or in_blocks(steady) or _misfit(load, model)
     warnings = (
         *_change_warning(regime if changed else None, eased),
         *_move_warning(move),

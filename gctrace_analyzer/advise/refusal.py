@@ -7,7 +7,12 @@ from typing import TYPE_CHECKING
 from gctrace_analyzer.advise.prediction.load import ALWAYS_MARKING
 from gctrace_analyzer.advise.prediction.model import THRASH_GOGC
 from gctrace_analyzer.analysis.settings.limits import goal_range
-from gctrace_analyzer.analysis.settings.naming import gogc_name, is_in_turn, limit_text
+from gctrace_analyzer.analysis.settings.naming import (
+    gogc_name,
+    is_in_turn,
+    limit_text,
+    most_gogc,
+)
 from gctrace_analyzer.analysis.settings.search import DRIFT_LOW
 from gctrace_analyzer.analysis.thresholds import DEFAULT
 
@@ -63,14 +68,16 @@ def why_no_load(cycles: pl.DataFrame, steady: pl.DataFrame) -> str:
 FORCED = "the program forced"
 
 
-def in_turn(regime: Regime) -> str | None:
-    """Returns the refusal if a change of GOGC explains the goals as well as a memory limit."""
-    if not is_in_turn(regime):
+def unknown_gogc(regime: Regime) -> str | None:
+    """Returns the refusal if the goals do not show the GOGC that predictions start from."""
+    if is_in_turn(regime):
+        return (
+            f"{gogc_name(regime)} explain the heap goals as well as {limit_text(regime)}; specify "
+            "GOGC and the limit that the program ran under"
+        )
+    if regime.is_limited or regime.gogc_pct_low or most_gogc(regime) is None:
         return None
-    return (
-        f"{gogc_name(regime)} explain the heap goals as well as {limit_text(regime)}; specify "
-        "GOGC and the limit that the program ran under"
-    )
+    return f"the heap goals only show {gogc_name(regime)}; specify the GOGC of the program"
 
 
 NOT_DESCRIBED = ", so it does not describe this program"

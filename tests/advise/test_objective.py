@@ -68,16 +68,28 @@ def test_no_change_names_the_test_that_failed(
 @pytest.mark.parametrize(
     ("ratio", "low", "high", "cpu", "text"),
     [
-        (0.83, 0.78, 0.88, 0.37, "the same work takes 17 % less time (12–22)"),
+        (
+            0.83,
+            0.78,
+            0.88,
+            0.37,
+            "the same work takes 17 % less time if the CPU limits it (12–22)",
+        ),
         (
             0.89,
             0.8,
             1.03,
             0.22,
-            "the same work takes 11 % less time (between 3.0 % more and 20 % less; GC also slows "
-            "the program itself)",
+            "the same work takes 11 % less time if the CPU limits it (between 3.0 % more and 20 % "
+            "less; GC also slows the program itself)",
         ),
-        (1.035, 1.01, 1.06, 0.17, "the same work takes 3.5 % more time (1.0–6.0)"),
+        (
+            1.035,
+            1.01,
+            1.06,
+            0.17,
+            "the same work takes 3.5 % more time if the CPU limits it (1.0–6.0)",
+        ),
         (0.97, 0.9, 1.0, 0.2, ""),
         (1.001, 0.99, 1.01, 0.2, ""),
     ],

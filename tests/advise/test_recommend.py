@@ -540,3 +540,16 @@ def test_stacks_at_the_peak_are_part_of_its_memory() -> None:
     run = gca.read(io.StringIO("\n".join(lines)), container_limit="2GiB")
     now = run.recommend().filter("now").row(0, named=True)
     assert now["memory_peak_mib"] - now["heap_peak_mib"] > 59
+
+
+def test_goals_that_show_only_the_highest_gogc_predict_nothing() -> None:
+    """GOGC=200 with Go 1.14: the heap minimum and one large block look alike."""
+    lines = (
+        f"gc {n} @{n / 8:.3f}s 5%: 0.05+17+0.007 ms clock, 0.11+0.41/11/4.2+0.015 ms cpu, "
+        f"8->8->{2 + (n % 9 == 0)} MB, 9 MB goal, 2 P"
+        for n in range(1, 81)
+    )
+    text = "\n".join(lines)
+    (refused,) = read_text(text).recommend()["refused"].unique()
+    assert refused == "the heap goals only show GOGC≤250; specify the GOGC of the program"
+    assert gca.read(io.BytesIO(text.encode()), gogc=200).recommend()["gc_per_s"][0]
