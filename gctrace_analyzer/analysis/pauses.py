@@ -14,6 +14,7 @@ from gctrace_analyzer.analysis.thresholds import DEFAULT, Thresholds
 from gctrace_analyzer.frozen import frozen
 from gctrace_analyzer.ingest.gctrace.columns import stopping
 from gctrace_analyzer.ingest.rows import complete, distinct, largest, median, not_null, since
+from gctrace_analyzer.units import cpus_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -221,9 +222,9 @@ def about_cpus(spans: pl.DataFrame) -> Iterator[str]:
         charged = _charged(spans).sort()
         if len(charged) and charged[-1] < _SAME_RATIO * charged[0]:
             yield (
-                f"Pauses are counted for about {median(charged):.0f} CPUs: from Go 1.10 on, the "
-                "process sees no more than that. Shares here are of GOMAXPROCS, and the CPU time "
-                "of marking includes waiting for a CPU."
+                f"Pauses are counted for about {cpus_text(round(median(charged)))}: if this is Go "
+                "1.10 or later, the process sees no more than that, and the CPU time of marking "
+                "includes waiting for a CPU. Shares here are of GOMAXPROCS."
             )
 
 

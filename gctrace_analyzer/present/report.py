@@ -149,5 +149,9 @@ class Report:
     def _begin(self) -> list[str]:
         begins, dumps = self.analysis.started_at.values(), self.analysis.tables["memstats"]
         is_start = self.analysis.by_dumps and dumps["started_at"].count()
+        # The log of a running process begins later.
+        is_start |= (
+            bool((self.analysis.cycles["gc_num"] > 1).all()) and not self.analysis.by_dumps
+        )
         word = "from" if self._time() and not is_start else "started"
         return [f"{word} {min(begins):%Y-%m-%d %H:%M:%S} UTC"] if begins else []

@@ -27,7 +27,7 @@ def test_memory_that_no_gogc_lowers_is_named() -> None:
     # Said once, as what to do.
     assert not [*memory_sentences(report)]
     most = "Most of the memory is runtime (OtherSys) (4,608 MiB, 75.0 % of what "
-    most += "Go holds). What lowers it: a restart"
+    most += "Go obtained). What lowers it: a restart"
     assert verdict(report).action.startswith(most)
     table = memory_parts(report)
     assert table is not None

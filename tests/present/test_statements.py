@@ -1412,7 +1412,8 @@ def test_a_single_cycle_whose_pauses_are_those_of_fewer_cpus_gets_a_note() -> No
     )
     notes = read_text(line).summary().warnings
     assert any(
-        note.startswith("Pauses are counted for about 8 CPUs: from Go 1.10") for note in notes
+        note.startswith("Pauses are counted for about 8 CPUs: if this is Go 1.10")
+        for note in notes
     )
 
 
@@ -1453,3 +1454,13 @@ def test_the_allocation_has_as_many_digits_as_are_known() -> None:
 
     assert allocation(41, 20) == ("217 MiB/s", "about 436 MiB in total")
     assert allocation(8, 188) == ("about 40 MiB/s", "about 700 MiB in total")
+
+
+def test_a_log_that_begins_late_says_when_its_process_started() -> None:
+    lines = (
+        f"2026-03-03T09:00:{n // 10:02}.{n % 10}00000000Z gc {{}} @{n / 10:.3f}s 1%: "
+        "0.01+1.0+0.01 ms clock, 0.02+0/1/1+0.02 ms cpu, 9->9->5 MB, 10 MB goal, 2 P"
+        for n in range(38, 90)
+    )
+    lines = [line.format(n) for n, line in enumerate(lines, 201)]
+    assert "started 2026-03-03 09:00:00 UTC" in read_text("\n".join(lines)).report().facts

@@ -88,6 +88,7 @@ _IN_WORDS = {
     "of RSS": "of RSS",
     "of peak": "of the peak RSS",
     "of Go": "of what Go holds",
+    "obtained": "of what Go obtained",
     "of heap": "of the heap",
 }
 
@@ -95,6 +96,7 @@ _HEAD = {
     "of RSS": "of {} RSS",
     "of peak": "of {} peak RSS",
     "of Go": "of Go's {}",
+    "obtained": "of {} obtained",
     "of heap": "of {} heap",
 }
 """The heading of the shares, by their total."""
@@ -190,7 +192,11 @@ def _known(report: Report) -> tuple[list[_Part], float, str] | None:
     if resident and sum(part.size_mib for part in parts) > total and (held := _held(row)):
         total, resident = held, None
     of_process = "of RSS" if row["rss_bytes"] else "of peak"
-    return parts, total, of_process if resident else "of Go" if _held(row) else "of heap"
+    if resident or not _held(row):
+        return parts, total, of_process if resident else "of heap"
+    # What was returned, if that is unknown, still counts as obtained.
+    known = (row[name] for name in ("heap_released_bytes", "mapped_bytes"))
+    return parts, total, "obtained" if all(size is None for size in known) else "of Go"
 
 
 def memory_sentences(report: Report) -> Iterator[str]:
