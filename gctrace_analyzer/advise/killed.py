@@ -5,11 +5,11 @@ from __future__ import annotations
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from gctrace_analyzer.analysis.postmortem.death import EVICTOR, REFUSED
+from gctrace_analyzer.analysis.postmortem.death import EVICTOR, OR_CHILD, REFUSED
 from gctrace_analyzer.analysis.postmortem.explanation import DOUBTS
 from gctrace_analyzer.analysis.postmortem.pairing import gap_s
 from gctrace_analyzer.analysis.postmortem.proof import BY_KERNEL
-from gctrace_analyzer.units import duration_text, size_text
+from gctrace_analyzer.units import duration_text, size_text, times_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -52,7 +52,9 @@ def killed(death: PostMortem, deaths: Sequence[PostMortem]) -> str:
     else:
         subject = "The" if name.startswith((" container ", " pod ")) else death.subject
         subject, either, child = subject.partition(" or ")
-        what = f"{subject}{name}{either}{child} was {' or '.join(deeds)}"
+        may_be_child = any(other.who != other.victim for other in deaths)
+        either = OR_CHILD if may_be_child else f"{either}{child}"
+        what = f"{subject}{name}{either} was {' or '.join(deeds)}"
     apart = "" if which else _apart(deaths)
     if len(deaths) == 1 and death.ran_s is not None:
         # Kubernetes prints whole seconds.
@@ -174,4 +176,5 @@ def _with_size(deaths: Sequence[PostMortem]) -> str:
     low, high = (size_text(end) for end in (min(sizes), max(sizes)))
     of_both = low.removesuffix(" MiB") if high.endswith(" MiB") else low
     size = high if low == high else f"{of_both} to {high}"
-    return f" with {size} resident{resident_is(deaths)}"
+    often = "" if len(sizes) == len(deaths) else f" {times_text(len(sizes))}"
+    return f"{often} with {size} resident{resident_is(deaths)}"

@@ -356,11 +356,12 @@ def longest_calm_part(
     if not in_episodes or (marked["inside"][0] and in_episodes < DEFAULT.min_cycles):
         # The program thrashed under the earlier setting.
         return cycles, False
+    steady = start.filter(start >= DEFAULT.warm_up_s)
     longest = (
         marked.filter(~pl.col("inside"))
         .group_by("part")
-        .agg(pl.len(), span_s=start.max() - start.min())
-        .filter(pl.col("len") >= FEW_CYCLES)
+        .agg(pl.len(), steady.max() - steady.min(), span_s=start.max() - start.min())
+        .filter(pl.col("len") >= FEW_CYCLES, pl.col("start_s") >= DEFAULT.min_span_s)
         .sort("span_s", "part", descending=[True, False])
     )
     if longest.is_empty():

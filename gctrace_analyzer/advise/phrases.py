@@ -106,6 +106,9 @@ def _instead(name: str, new: str, old: str) -> str:
 _COARSE = "the clock of the log is too coarse for"
 
 
+_ALL_TIME = 0.99
+"""Share of the time. Cycles that take more of it are all that a log shows."""
+
 _MORE, _LEAST_PCT = 1.5, 5
 """The share since the start is printed next to the log's own if it is this many times as high and
 at least this many per cent. Then the log is a calm part of the run."""
@@ -140,8 +143,11 @@ def worst_costs(analysis: Analysis, of: int | None = None) -> Iterator[str]:
 def _gc_cpu(s: Summary, printed: int | None) -> str:
     """Returns the GC CPU as text; the arguments are those of `costs`."""
     ran = "the one cycle ran" if s.cycles == 1 else "its cycles ran"
+    # From the start of the process on, the time has a part without a cycle.
+    is_alone = s.is_of_single_cycles and (s.gc_active_share or 0) > _ALL_TIME
+    alone = f" ({gc_cpu_text(s)} while {ran})" if is_alone else ""
     if s.is_of_single_cycles and printed is not None:
-        return f"GC has taken {_since_start(printed)} ({gc_cpu_text(s)} while {ran})"
+        return f"GC has taken {_since_start(printed)}{alone}"
     known = []
     if s.is_too_short_for_rates:
         when = f" in {duration_text(s.span_s or 0.0)}"
@@ -152,7 +158,7 @@ def _gc_cpu(s: Summary, printed: int | None) -> str:
     if printed is not None and printed >= max(_MORE * 100 * (s.gc_cpu_share or 0), _LEAST_PCT):
         known.append(f"{printed} % since the start")
     more = f" ({'; '.join(known)})" if known else ""
-    when = f" while {ran}" if s.is_of_single_cycles else ""
+    when = f" while {ran}" if is_alone else ""
     return f"GC takes {gc_cpu_text(s)} of the CPU{more}{when}"
 
 

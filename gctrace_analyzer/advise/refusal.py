@@ -26,6 +26,13 @@ if TYPE_CHECKING:
 FEW_CYCLES = 12
 """Steady cycles. With fewer, GC CPU is only a rough estimate."""
 
+RECORD_UNFORCED = {
+    False: "Remove the calls of `runtime.GC` or `debug.FreeOSMemory`, and record again.",
+    True: "`go test` forces GC before each run of a benchmark: run the code in a program of its "
+    "own, or record a longer `-benchtime`.",
+}
+"""What to do about forced cycles, by whether benchmarks ran."""
+
 THRASHING = "the program was thrashing, so its normal allocation rate is unknown"
 ALWAYS_RUNNING = (
     "GC was running nearly all the time, so the program's normal allocation rate is unknown"

@@ -26,7 +26,7 @@ from gctrace_analyzer.advise.phrases import (
     worst_costs,
 )
 from gctrace_analyzer.advise.policy import lasts_text
-from gctrace_analyzer.advise.refusal import FORCED, NOT_DESCRIBED, OF_BLOCKS
+from gctrace_analyzer.advise.refusal import FORCED, NOT_DESCRIBED, OF_BLOCKS, RECORD_UNFORCED
 from gctrace_analyzer.advise.subject import (
     CURED_BY_SETTINGS,
     GROWS,
@@ -315,7 +315,7 @@ def _better_input(analysis: Analysis, refused: str, *, short: bool, idle: bool) 
     if "gc_cpu" in analysis.too_coarse:
         return "Record the log on a system with a finer clock."
     if short and refused.startswith(FORCED):
-        return "Remove the calls of `runtime.GC` or `debug.FreeOSMemory`, and record again."
+        return RECORD_UNFORCED[len(analysis.tables["benchmarks"]) > 0]
     if short and analysis.by_dumps:
         return "Record metrics of a longer time, under the usual load."
     if short and refused.endswith((NOT_DESCRIBED, OF_BLOCKS)):

@@ -157,6 +157,9 @@ class Thresholds:
     overshoot: float = 1.10
     """Times the goal. The pacer itself allows for 1.1 times the goal (maxOvershoot)."""
 
+    overshoot_far: float = 3.0
+    """Ratio of heap at end to goal. With GOGC=100, the heap is then six times the live heap."""
+
     overshoot_quantile: float = 0.95
     """Quantile. If one cycle in twenty misses its goal, that is not chance."""
 
@@ -224,6 +227,10 @@ class Thresholds:
     thrash_active_share: float = 0.65
     """Share of time. GC was running at least 0.7 of the time in the runs measured for
     `thrash_gogc`, and 0.5 of the time under a limit that was merely tight."""
+
+    thrash_like_cost: float = 0.5
+    """Share of the GC CPU of an episode. Cycles next to it under the same limit are part of it if
+    they cost at least as much: under a constant load, parts of a run cost a third less."""
 
     thrash_window_s: float = 2.0
     """Seconds. The limiter's bucket takes one second of all processors to fill."""

@@ -152,7 +152,8 @@ class LiveGrowth:
     """The growth over the last third of the time range."""
     first_s: float = 0.0
     last_s: float = 0.0
-    """When the live heap was `first_mib`, and when it was `last_mib`."""
+    """When the live heap was `first_mib`, and when it was `last_mib`, or first was if it no longer
+    grows."""
     fell_at_s: float | None = None
     fell_to_mib: float = 0.0
     """When the live heap fell after its growth, and to what size; None if it did not."""
@@ -267,6 +268,9 @@ def _growth_of(timed: pl.DataFrame) -> LiveGrowth | None:
     first, last = later.head(ends), later.tail(ends)
     first = where(first, first["heap_live_mib"] == _end(first["heap_live_mib"], 0, "lower"))
     last = where(last, last["heap_live_mib"] == _end(last["heap_live_mib"], -1, "higher"))
+    recent_mib, reached = _recent_mib(later), last.tail(1)
+    if recent_mib <= 0:
+        reached = where(later, later["marked_mib"] >= last["marked_mib"][-1])
     growth = LiveGrowth(
         mib_per_h=3600 * trend.per_s,
         low=3600 * trend.low,
@@ -276,9 +280,9 @@ def _growth_of(timed: pl.DataFrame) -> LiveGrowth | None:
         first_mib=first["marked_mib"][0],
         last_mib=last["marked_mib"][-1],
         median_mib=typical,
-        recent_mib=_recent_mib(later),
+        recent_mib=recent_mib,
         first_s=first["start_s"][0],
-        last_s=last["end_s"][-1],
+        last_s=reached["end_s"][0],
     )
     enough = max(t.growth_min_share * typical, t.growth_min_mib)
     return growth if growth.gained_mib >= enough else None

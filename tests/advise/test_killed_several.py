@@ -72,3 +72,10 @@ def test_a_program_that_was_asked_to_end_was_not_killed() -> None:
 def test_a_program_that_is_not_go_is_not_blamed_without_a_size() -> None:
     [death] = read_text(CHOSEN.format(27, 1, "python")).post_mortems()
     assert "Find out which program has the most memory" in death.advice[0]
+
+
+def test_a_size_of_one_kill_is_not_that_of_all_and_a_child_stays_possible() -> None:
+    victim = NAMED.replace("26 (du)", "3 (geth)")
+    said = headline("".join(CHOSEN.format(27 + n, n, "geth") for n in (1, 2, 3)) + victim)
+    assert "geth or a child of it was killed 3 times" in said
+    assert "once with 1.6 MiB resident" in said

@@ -18,6 +18,7 @@ from gctrace_analyzer.present.sections.report import document
 from gctrace_analyzer.present.text import plain
 from gctrace_analyzer.testing import read_text
 from tests.conftest import CORPUS, SAMPLES
+from tests.helpers.corpus import LINE
 from tests.helpers.facts import log_of
 
 if TYPE_CHECKING:
@@ -626,6 +627,20 @@ def test_one_cycle_of_a_start_judges_nothing_and_shows_no_range() -> None:
     assert "GC CPU is a range" not in plain(document(report))
 
 
+def test_the_share_since_the_start_is_not_that_of_the_cycle() -> None:
+    found = of(
+        "gc 1 @0.002s 87%: 22+0.47+0.11 ms clock, 269+0.25/0.27/0+1.3 ms cpu, 459->459->459 MB, "
+        "460 MB goal, 12 P\n"
+    )
+    assert "GC has taken 87 % of the CPU since the start." in found.sentence
+
+
+def test_some_milliseconds_of_a_start_get_no_gogc() -> None:
+    found = of(log_of(7, every=0.005, start=3, end=4, live=1, goal=4, background=9))
+    assert found.sentence.startswith("The log is too short to judge")
+    assert "GOGC" not in found.action
+
+
 def test_few_cycles_show_the_range_that_their_lines_allow() -> None:
     """Only Go 1.23 and later count a part of the time to stop the world, and it may be of these."""
     line = (
@@ -635,3 +650,10 @@ def test_few_cycles_show_the_range_that_their_lines_allow() -> None:
     report = read_text("".join(line.format(n=n, at=n / 100) for n in range(1, 8))).report()
     assert report.verdict is not None
     assert re.search(r"GC took \d+–\d+ ms of CPU time", report.verdict.sentence)
+
+
+def test_calls_of_package_testing_are_not_to_be_removed() -> None:
+    line = LINE.format(n=1, s=0.001, percent=1, mark=1, assist=0, background=1, start=1, end=1,
+                       live=1, goal=4, procs=2)  # fmt: skip
+    text = f"BenchmarkX-2 100 12 ns/op\n{line.replace(' P', ' P (forced)')}\n" * 4
+    assert "-benchtime" in of(text).action

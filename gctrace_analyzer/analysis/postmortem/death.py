@@ -18,6 +18,7 @@ from gctrace_analyzer.ingest.evidence.message import (
     NOT_ENDED,
     TOOLCHAIN,
     UNUSABLE_ADDRESS,
+    WINDOWS_COMMIT_LIMIT,
 )
 from gctrace_analyzer.ingest.evidence.wordings import SUPERVISORS, THRESHOLD_KILLERS, VIRTUAL
 from gctrace_analyzer.units import MIB
@@ -475,6 +476,8 @@ class Death:
         """Whether a death by the runtime may come from a full 32-bit address space."""
         if self.refusal == UNUSABLE_ADDRESS:
             return True
+        if self.errno == WINDOWS_COMMIT_LIMIT:
+            return False
         if not self.is_of_32_bits and (self.goarch is not None or self.errno is not None):
             return False
         if self.requested_bytes is None or self.in_use_bytes is None:

@@ -135,6 +135,7 @@ _OF_ONE_CYCLE: tuple[Rule[Any], ...] = (
     log.old_go,
     log.log_incomplete,
     goal.gogc_not_as_declared,
+    goal.goal_overshoot,
 )
 """The rules whose evidence is a single pause, size or line."""
 

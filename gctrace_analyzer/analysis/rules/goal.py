@@ -68,8 +68,9 @@ def heap_minimum_bound(facts: ProcessFacts) -> Iterator[Evidence]:
     if known >= t.min_cycles and at_minimum > t.heap_minimum_share * len(own):
         cost = facts.cost_share(own)
         # Where pauses are most of the cost, their length is the cause.
+        is_start = facts.summary.is_too_short_for_rates
         is_costly = (facts.summary.gc_cpu_share or 0) > t.gc_cpu_warn
-        is_costly &= stopped_gc_share(facts) is None
+        is_costly &= not is_start and stopped_gc_share(facts) is None
         # If a heap was larger for some time, those cycles may cost the most.
         little = cost is not None and cost <= _MOST_OF_COST
         only = f" They take only {percent(cost)} of the GC CPU time." if little and cost else ""
@@ -158,7 +159,8 @@ def low_gogc(facts: ProcessFacts) -> Iterator[Evidence]:
     "GOGC or the memory limit suggests.",
     condition="After the first {t.warm_up_s:g} s, the {t.overshoot_quantile:.0%} quantile of "
     "heap at end / goal is over {t.overshoot:.2f}. Needs at least {t.min_cycles} cycles and a "
-    "median live heap of {t.gogc_min_live_mib:.0f} MiB.",
+    "median live heap of {t.gogc_min_live_mib:.0f} MiB. A warning, with any number of cycles, if "
+    "it is over {t.overshoot_far:g} and such a heap has {t.gogc_min_live_mib:.0f} MiB or more.",
     advice="Allocation is faster than marking: leave room for the overshoot below any limit.",
     needs="heap at end and goal of at least {t.min_cycles} cycles",
     contradicted_by="goals that one large allocation raised: start and goal are equal",
@@ -170,8 +172,26 @@ def goal_overshoot(facts: ProcessFacts) -> Iterator[Evidence]:
     t = facts.thresholds
     cycles = since(facts.warmed_up, t.warm_up_s)
     of_goal = not_null(cycles["heap_end_mib"] / cycles["heap_goal_mib"])
-    high = of_goal.quantile(t.overshoot_quantile, "lower")
-    if high is None or high <= t.overshoot or len(of_goal) < t.min_cycles:
+    few = len(of_goal) < t.min_cycles
+    high = of_goal.quantile(1.0 if few else t.overshoot_quantile, "lower")
+    if high is None or high <= t.overshoot:
+        return
+    ends = cycles.filter(pl.col("heap_end_mib") > t.overshoot_far * pl.col("heap_goal_mib"))
+    if high > t.overshoot_far and maximum(ends["heap_end_mib"]) >= t.gogc_min_live_mib:
+        end, goal = ends.sort("heap_end_mib").select("heap_end_mib", "heap_goal_mib").row(-1)
+        far = (
+            f"The heap grew to {end:,} MiB while GC was marking, {end / goal:.0f} times its goal "
+            f"of {goal:,} MiB"
+        )
+        yield Evidence(
+            "warn",
+            f"{far}.",
+            {"overshoot_p95": high - 1},
+            headline=f"{far}.",
+            examples=example_lines(ends, "heap_end_mib"),
+        )
+        return
+    if few:
         return
     if facts.live_heap_mib >= t.gogc_min_live_mib:
         share = metrics()["overshoot_share"]

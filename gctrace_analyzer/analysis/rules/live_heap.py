@@ -69,7 +69,8 @@ def live_heap_growth(facts: ProcessFacts) -> Iterator[Evidence]:
     if growth.fall:
         advice = f"If it grows again, {compare}"
     elif not growth.is_steady and not facts.grew_into_limit:
-        text = f"{grown}, but more slowly in the last third of that time"
+        slower = ", but more slowly in the last third of that time"
+        text = grown + (slower if growth.recent_mib > 0 else " and has not grown since")
         advice = "Watch whether it goes on growing."
     elif growth.is_lasting:
         text += (

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
+from gctrace_analyzer.analysis import totals
 from gctrace_analyzer.analysis.cycles import wall_ms
 from gctrace_analyzer.analysis.thresholds import DEFAULT, Thresholds
 from gctrace_analyzer.analysis.timeline import limiter
@@ -46,12 +47,18 @@ def limit_thrash(cycles: pl.DataFrame, t: Thresholds) -> Iterator[Row]:
     spans += _tight_windows(cycles, t)
     if spans:
         below = below.fill_null(value=False)
+        spans += _at_like_cost(cycles, _rows(cycles, spans), t)
         # Rows of the spans: an episode also includes the cycles between them.
-        ranges = pl.DataFrame(spans, schema=["first", "last"], orient="row")
-        rows = ranges.select(pl.int_ranges("first", pl.col("last") + 1).explode()).to_series()
-        tight = pl.int_range(len(cycles), eager=True).is_in(rows.implode())
-        for thrashing in parts(cycles.with_columns(below=below, tight=tight), spans, t):
+        marked = cycles.with_columns(below=below, tight=_rows(cycles, spans))
+        for thrashing in parts(marked, spans, t):
             yield _thrash(thrashing, t)
+
+
+def _rows(cycles: pl.DataFrame, spans: list[tuple[int, int]]) -> pl.Series:
+    """Returns which cycles are in the spans."""
+    ranges = pl.DataFrame(spans, schema=["first", "last"], orient="row")
+    rows = ranges.select(pl.int_ranges("first", pl.col("last") + 1).explode()).to_series()
+    return pl.int_range(len(cycles), eager=True).is_in(rows.implode())
 
 
 def may_be_tight(cycles: pl.DataFrame, known: pl.DataFrame) -> pl.Series:
@@ -96,6 +103,27 @@ def _tight_windows(cycles: pl.DataFrame, t: Thresholds) -> list[tuple[int, int]]
         & (pl.col("count") >= t.thrash_min_cycles)
     )
     return [(int(a), int(b)) for a, b in tight.select("first", "last").iter_rows()]
+
+
+def _at_like_cost(
+    cycles: pl.DataFrame, tight: pl.Series, t: Thresholds
+) -> list[tuple[int, int]]:
+    """Returns the ranges around tight cycles in which the same limit costs about as much.
+
+    Thrashing begins and ends with its cause, not where the room or the time in GC passes a limit.
+    """
+    rate, few = "gc_cpu_nonidle_share", t.thrash_gap_cycles
+    amounts = cycles.select(spent=totals.part(rate), of=totals.whole(rate)).fill_null(0.0)
+    spent, of = (float(amounts.filter(tight)[name].sum()) for name in ("spent", "of"))
+    if not of:
+        return []
+    least = max(t.thrash_like_cost * spent / of, t.gc_cpu_warn)
+    above = amounts["spent"] - least * amounts["of"]
+    costly = above.rolling_sum(few, min_samples=1, center=True) >= 0
+    by_limit = (cycles["goal_set_by"] == "memory-limit") & ~cycles["forced"]
+    alike = by_limit & costly & (cycles["effective_gogc"] < t.limit_gogc_bad)
+    ranges = runs(tight | alike, min_count=t.thrash_min_cycles, gap=few)
+    return [(first, last) for first, last in ranges if tight[first : last + 1].any()]
 
 
 def costs(spans: pl.DataFrame) -> dict[str, float | None]:

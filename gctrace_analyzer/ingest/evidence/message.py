@@ -43,6 +43,10 @@ BELOW = "oom below"
 STATED = "stated"
 """The event of a container if the input only states its settings."""
 
+WINDOWS_COMMIT_LIMIT = 1455
+"""The errno of VirtualAlloc at the commit limit. The runtime commits only addresses that it has
+reserved before (sysUsedOS in mem_windows.go), so they have not run out."""
+
 IMPOSSIBLE_SIZE, UNUSABLE_ADDRESS = "impossible size", "unusable address"
 LOCKED_MEMORY, AT_START, METADATA = "locked memory", "at start", "metadata"
 ARENA_FULL = "arena full"

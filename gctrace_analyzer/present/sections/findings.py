@@ -78,7 +78,9 @@ def _is_grown(report: Report) -> bool:
 
 def minor_title(report: Report) -> str:
     """Returns what the minor findings are called; next to a kill, one may have led to it."""
-    return "Also seen" if report.analysis.post_mortems else "Minor, not urgent"
+    # A cycle alone does not show how often it happens.
+    is_open = report.analysis.post_mortems or report.analysis.summary.is_of_single_cycles
+    return "Also seen" if is_open else "Minor, not urgent"
 
 
 def minor_text(report: Report) -> str | None:

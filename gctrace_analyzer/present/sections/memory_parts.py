@@ -397,7 +397,7 @@ def of_scavenger(report: Report) -> Iterator[str]:
         line = ", ".join(filter(None, ("last scavenger line", when)))
         yield f"{returned} of the heap are returned to the OS{rest} ({line})."
     if calls := sum(calls_of_free_os_memory(report.analysis.tables["scavenges"]).values()):
-        yield f"debug.FreeOSMemory was called {times_text(calls)}."
+        yield f"debug.FreeOSMemory was called {times_text(calls)} in this log."
     if last["released_total_kib"] and _may_be_madv_free(last, report):
         yield (
             "With Go 1.12 to 1.15, returned memory may count as resident until the host needs it "

@@ -55,6 +55,16 @@ def test_a_heap_that_ends_above_its_goal_is_reported() -> None:
     assert not matches(goal.goal_overshoot, facts_of(of_start_up))
 
 
+def test_a_heap_far_above_its_goal_is_a_warning_in_a_single_cycle() -> None:
+    last = log_of(60, start=4, end=125, live=2, goal=4).splitlines(keepends=True)[-1]
+    report = read_text(last).report()
+    assert report.verdict is not None
+    assert report.verdict.sentence.startswith(
+        "The heap grew to 125 MiB while GC was marking, 31 times its goal of 4 MiB."
+    )
+    assert report.analysis.levels["heap_goal"] == "warn"
+
+
 def test_the_overshoot_of_a_small_heap_is_rounding() -> None:
     facts = facts_of(log_of(60, start=10, end=13, live=5, goal=10))
     assert not matches(goal.goal_overshoot, facts)

@@ -486,6 +486,20 @@ def test_the_room_that_a_limit_left_is_of_the_tight_cycles() -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("room", "spent_ms", "first_gc"), [(19.0, 300.0, 1), (19.0, 100.0, 19), (40.0, 300.0, 21)]
+)
+def test_thrashing_begins_with_its_cause(room: float, spent_ms: float, first_gc: int) -> None:
+    """The limit leaves 19 % at the same cost, then 8 %: the room passed a limit, nothing else."""
+    columns = {name: values[1:2] * 40 for name, values in TIGHT.items()}
+    columns["effective_gogc"] = [room] * 20 + [8.0] * 20
+    columns["gc_cpu_ms"] = [spent_ms] * 20 + [300.0] * 20
+    setters = pl.Series(columns.pop("goal_set_by"), dtype=pl.Categorical)
+    cycles = usual_cycles(0, 40, **columns).with_columns(goal_set_by=setters)
+    (row,) = limit_thrash(cycles, DEFAULT)
+    assert (row["first_gc"], row["last_gc"]) == (first_gc, 40)
+
+
 def test_the_figures_of_thrashing_by_hand() -> None:
     cycles = usual_cycles(
         3,

@@ -85,6 +85,11 @@ def test_the_commit_limit_of_windows_is_named() -> None:
     (death,) = read_text(line.format(1455)).post_mortems()
     assert "commit limit of Windows" in death.reading[0]
     assert "ulimit" not in " ".join((*death.reading, *death.advice))
+    # What is committed has an address already, in a 32-bit program too.
+    of_386 = line.format(1455) + "\truntime/asm_386.s:1363 +0x1\n"
+    (death,) = read_text(of_386).post_mortems()
+    assert "32-bit" not in death.reading[0]
+    assert "64 bits" not in " ".join(death.advice)
 
 
 def test_a_remark_may_follow_the_error() -> None:
