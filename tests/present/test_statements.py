@@ -258,7 +258,7 @@ def test_the_allocation_of_a_few_cycles_is_that_of_its_chart() -> None:
 def test_a_verdict_says_which_share_of_gc_cpu_is_with_idle_marking() -> None:
     service = gca.read(SAMPLES / "refill" / "service.log.gz").report().verdict
     assert service is not None
-    assert "Predicted: GC CPU with idle 2.8 % instead of 24 %, heap peak" in service.action
+    assert "Predicted: GC CPU with idle 3.3 % instead of 24 %, heap peak" in service.action
     # Of Go 1.8: its pauses are charged to 26 and to 32 of 48 processors.
     old = gca.read(CORPUS / "wild" / "go19393-22gb-late-cycles.log").report().verdict
     assert old is not None
@@ -710,7 +710,7 @@ def test_growth_into_a_limit_is_dated_and_what_came_after_is_said() -> None:
     rows = with_held(run.cycles).rows_by_key("heap_live_mib", named=True)
     assert growth.start_s == rows[84][0]["start_s"]
     assert growth.end_s == pytest.approx(rows[198][-1]["start_s"], abs=0.2)
-    assert "GC took 36 % of the CPU for 3.6 s. At 5.0 s the live heap fell" in growth.headline
+    assert "GC takes 35 % of the CPU. At 5.0 s the live heap fell" in growth.headline
     assert "If it grows again, compare" in growth.advice
     (thrash,) = run.episodes().to_dicts()
     assert thrash["last_gc"] == 72, "gc 73 has room, and its goal is the heap minimum"
@@ -1457,10 +1457,9 @@ def test_the_allocation_has_as_many_digits_as_are_known() -> None:
 
 
 def test_a_log_that_begins_late_says_when_its_process_started() -> None:
-    lines = (
-        f"2026-03-03T09:00:{n // 10:02}.{n % 10}00000000Z gc {{}} @{n / 10:.3f}s 1%: "
+    text = "\n".join(
+        f"2026-03-03T09:00:0{n // 10}.{n % 10}50000000Z gc {n + 200} @{n / 10:.3f}s 1%: "
         "0.01+1.0+0.01 ms clock, 0.02+0/1/1+0.02 ms cpu, 9->9->5 MB, 10 MB goal, 2 P"
         for n in range(38, 90)
     )
-    lines = [line.format(n) for n, line in enumerate(lines, 201)]
-    assert "started 2026-03-03 09:00:00 UTC" in read_text("\n".join(lines)).report().facts
+    assert "started 2026-03-03 09:00:00 UTC" in read_text(text).report().facts

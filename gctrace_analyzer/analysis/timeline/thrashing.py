@@ -13,6 +13,7 @@ import polars as pl
 
 from gctrace_analyzer.analysis import totals
 from gctrace_analyzer.analysis.cycles import wall_ms
+from gctrace_analyzer.analysis.spans import select
 from gctrace_analyzer.analysis.thresholds import DEFAULT, Thresholds
 from gctrace_analyzer.analysis.timeline import limiter
 from gctrace_analyzer.analysis.timeline.lasting import Part, episode, parts, runs
@@ -113,7 +114,8 @@ def _at_like_cost(
     Thrashing begins and ends with its cause, not where the room or the time in GC passes a limit.
     """
     rate, few = "gc_cpu_nonidle_share", t.thrash_gap_cycles
-    amounts = cycles.select(spent=totals.part(rate), of=totals.whole(rate)).fill_null(0.0)
+    parts_of = totals.part(rate).alias("spent"), totals.whole(rate).alias("of")
+    amounts = select(cycles, *parts_of).fill_null(0.0)
     spent, of = (float(amounts.filter(tight)[name].sum()) for name in ("spent", "of"))
     if not of:
         return []

@@ -324,7 +324,12 @@ def _goal(report: Report, p50: float) -> tuple[str, str]:
     if nearest is not None and abs(goals[nearest] - p50) > _SAME_MIB:
         p50 = float(goals[nearest])
     last = _last_if_far(report, "heap_goal_mib", p50)
-    if word != "median" and len(report.analysis.goal_set_by) > 1:
+    setters = report.analysis.goal_set_by.values()
+    if (
+        word != "median"
+        and len(setters) > 1
+        and 2 * max(setters) > report.analysis.summary.cycles
+    ):
         # What sets most goals may not set those of most of the time.
         setter = word
     note = "; ".join(filter(None, (setter, *_large_roots(report), last)))
