@@ -42,7 +42,7 @@ def nearest(value: str, valid: Iterable[str]) -> str | None:
     >>> nearest("timline", ["timeline", "pauses"]), nearest("x", ["timeline", "pauses"])
     ('timeline', None)
     """
-    return next(iter(by_nearness(value, valid, 0.6)), None)
+    return next(iter(by_nearness(value, valid, _SIMILAR)), None)
 
 
 def by_nearness(value: str, valid: Iterable[str], least: float = 0.0) -> list[str]:
@@ -63,12 +63,13 @@ def by_nearness(value: str, valid: Iterable[str], least: float = 0.0) -> list[st
 
 
 def list_of(names: Sequence[str], mistyped: str) -> str:
-    """Returns names as a list, those similar to a mistyped one first; of very many, the first."""
-    first = by_nearness(mistyped, names)[:_MOST]
+    """Returns names as a list; of many, those similar to a mistyped one first, others sorted."""
+    first = [*dict.fromkeys([*by_nearness(mistyped, names, _SIMILAR), *sorted(names)])][:_MOST]
     more = [f"… ({len(names)} in all)"] if len(names) > _MOST else []
     return ", ".join([*first, *more] if len(names) > _MANY else names)
 
 
+_SIMILAR = 0.6
 _MANY, _MOST = 12, 60
 """Names that fit into two lines, and into ten."""
 

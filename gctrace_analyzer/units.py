@@ -9,7 +9,7 @@ import math
 import re
 from datetime import timedelta
 from numbers import Integral
-from typing import SupportsFloat, TypeAlias
+from typing import Any, SupportsFloat, TypeAlias
 
 from gctrace_analyzer.errors import BadSettingError
 
@@ -17,6 +17,8 @@ Duration: TypeAlias = str | float | timedelta
 """As `90s` or `1m30s`, in seconds, or a timedelta, which is also the one of pandas."""
 
 MIB = 1 << 20
+SIGNIFICANT_DIGITS = 12
+"""Digits of numbers in CSV and JSON. Later ones depend on the order of additions."""
 DAY_S = 86_400
 
 IN_GIB_FROM_MIB = 10 * 1024
@@ -364,6 +366,15 @@ def between_text(low: str, high: str) -> str:
         return f"at most {high}"
     unit = high.lstrip("0123456789.,")
     return high if low == high else f"{low.removesuffix(unit)}–{high}"
+
+
+def without_noise(value: Any) -> Any:
+    """Returns a number without the digits that depend on the order of additions.
+
+    >>> without_noise(0.004749999999999999), without_noise(None)
+    (0.00475, None)
+    """
+    return float(f"{value:.{SIGNIFICANT_DIGITS}g}") if isinstance(value, float) else value
 
 
 def digits(value: float, significant: int, most_decimals: int = 6) -> str:

@@ -341,3 +341,12 @@ def test_no_gctrace_is_asked_for_of_what_is_not_go() -> None:
             io.StringIO("FATAL ERROR: Reached heap limit: JavaScript heap out of memory\n")
         )
     assert "GODEBUG" not in str(error.value)
+
+
+def test_of_many_names_those_alike_come_first_and_the_others_are_sorted() -> None:
+    with pytest.raises(errors.BadSettingError) as refused:
+        gca.read("samples/steady-go1.26.log").table("pause")  # type: ignore[arg-type]
+    first, *others = refused.value.expected.removeprefix("one of ").split(", ")
+    # "pacer" is similar, too.
+    assert first == "pauses"
+    assert others[1:] == sorted(others[1:])

@@ -7,7 +7,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from gctrace_analyzer.cli.deliver import Result, next_steps, row_writers, text_writer
+from gctrace_analyzer.cli.deliver import Result, next_steps, retyped, row_writers, text_writer
 from gctrace_analyzer.cli.options import Parser, add_options, read_options
 from gctrace_analyzer.cli.reading import add_server_as_input, reading_inputs, say_damage
 from gctrace_analyzer.cli.screen import working
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 
 FORMATS = ("text", "md", "json", "csv", "html", "parquet")
 _RANGES = ("before", "after")
-_ALL = "add --all or -o comparison.html"
 _PER_SIDE = ("gogc", "memory_limit", "go_version")
 
 _DESCRIPTION = """\
@@ -90,7 +89,7 @@ def result(comparison: Comparison, args: argparse.Namespace) -> Result:
     return Result(
         document=comparison.document,
         everything=args.everything,
-        closing=lambda: next_steps(_ALL) if is_cut else (),
+        closing=lambda: next_steps(retyped(args, "comparison.html")) if is_cut else (),
         writers={
             **row_writers(lambda: comparison.frame, safe=False),
             "json": text_writer(comparison.to_json),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import os
+import shlex
 import sys
 from dataclasses import field
 from functools import partial
@@ -16,6 +17,7 @@ from gctrace_analyzer.files import write_atomically
 from gctrace_analyzer.frozen import frozen
 from gctrace_analyzer.present.document import Gap, Sentence, Sentences
 from gctrace_analyzer.present.format import as_wide_as, printable
+from gctrace_analyzer.units import SIGNIFICANT_DIGITS
 
 if TYPE_CHECKING:
     import argparse
@@ -142,6 +144,19 @@ def next_steps(*steps: str) -> Document:
     return (Gap(), Sentences(rows, width=6, indent=0)) if rows else ()
 
 
+LONGEST_COMMAND = 74
+"""Characters of a command that fits in one line of 80 after `Next: `."""
+
+
+def retyped(args: argparse.Namespace, page: str) -> str:
+    """Returns the command that was typed, for the whole report as text and as a page."""
+    everything = ["--all"] * (not args.everything)
+    command = shlex.join(["gctrace-analyze", *args.words, *everything, "-o", page])
+    # Words that are missing came from standard input.
+    is_short = args.words and "-" not in args.words and len(command) <= LONGEST_COMMAND
+    return command if is_short else f"add {' or '.join([*everything, f'-o {page}'])}"
+
+
 _OUTCOMES = {True: "is true", False: "is not true", None: "was not decided"}
 
 
@@ -231,10 +246,17 @@ def write_rows(frame: pl.DataFrame, kind: str, file: IO[bytes], *, safe: bool) -
         return
     # Python writes the pieces, because only its error shows that the pipe was closed.
     for begin in range(0, max(len(frame), 1), _ROWS_PER_WRITE):
-        part = frame.slice(begin, _ROWS_PER_WRITE)
+        part = without_noise(frame.slice(begin, _ROWS_PER_WRITE))
         is_csv = kind == "csv"
         text = csv_text(part, safe=safe, header=not begin) if is_csv else part.write_ndjson()
         file.write(text.encode())
+
+
+def without_noise(frame: pl.DataFrame) -> pl.DataFrame:
+    """Returns a table without the last digits, which depend on the order of additions."""
+    import polars.selectors as cs
+
+    return frame.with_columns(cs.float().round_sig_figs(SIGNIFICANT_DIGITS))
 
 
 def csv_text(frame: pl.DataFrame, *, safe: bool, header: bool = True) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from gctrace_analyzer.cli.deliver import Result, row_writers, text_writer
+from gctrace_analyzer.cli.deliver import Result, row_writers, text_writer, without_noise
 from gctrace_analyzer.cli.options import add_options
 from gctrace_analyzer.cli.reading import add_server_as_input, reading_inputs, say_damage
 
@@ -78,7 +78,7 @@ def prediction(
         writers={
             "html": text_writer(page),
             **(more or {}),
-            "json": text_writer(lambda: f"{rows.write_json()}\n"),
+            "json": text_writer(lambda: f"{without_noise(rows).write_json()}\n"),
             **row_writers(lambda: rows, safe=False),
         },
     )

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, cast, get_args
 
 from gctrace_analyzer.cli.deliver import (
+    LONGEST_COMMAND,
     PICTURES,
     ROWS,
     Result,
@@ -17,6 +18,7 @@ from gctrace_analyzer.cli.deliver import (
     next_steps,
     outputs,
     refuse_ignored,
+    retyped,
     row_writers,
     text_writer,
 )
@@ -42,6 +44,7 @@ from gctrace_analyzer.files import without_secrets
 from gctrace_analyzer.frozen import frozen
 from gctrace_analyzer.ingest.sources import is_server
 from gctrace_analyzer.present.document import Gap, Paragraphs
+from gctrace_analyzer.present.format import dotted
 from gctrace_analyzer.schema import PlotName, TableName
 
 if TYPE_CHECKING:
@@ -58,8 +61,6 @@ PLOTS: tuple[str, ...] = get_args(PlotName)
 TABLES: tuple[str, ...] = get_args(TableName)
 _OF_ONE = ("table", "between", "process", "fail_on", "junit")
 """Options that only make sense for one process."""
-_ALL = "--all or "
-_PAGE = "-o report.html"
 _PREDICT = "recommend", "whatif"
 _COMPARE = ("compare A.log B.log",)
 
@@ -186,18 +187,23 @@ def result(whole: Run, args: argparse.Namespace) -> Result:
     return replace(
         view,
         is_empty=whole.is_empty,
-        closing=lambda: _next(run, everything=args.everything),
+        closing=lambda: _next(run, args),
         everything=args.everything,
     )
 
 
-def _next(run: Run, *, everything: bool) -> Document:
+def _next(run: Run, args: argparse.Namespace) -> Document:
     """Returns the next steps. A heap profile is suggested, and never fetched unasked."""
     has_cycles = run.analysis.summary.cycles > 0
     has_runs = has_cycles and run.processes["source"].n_unique() > 1
-    more = ", ".join(_PREDICT * (has_cycles and run.advice.is_available) + _COMPARE * has_runs)
-    text = f"add {'' if everything else _ALL}{_PAGE}{' · run ' * bool(more)}{more}"
-    steps = [text]
+    verbs = [*_PREDICT * (has_cycles and run.advice.is_available), *_COMPARE * has_runs]
+    inputs = [source.name for source in run.sources]
+    commands = [shlex.join(["gctrace-analyze", verb.split()[0], *inputs]) for verb in verbs]
+    page = retyped(args, "report.html")
+    steps = [f"{page}{' · run ' * bool(verbs)}{', '.join(verbs)}"]
+    are_typed = {*inputs} <= {*args.words} and page.startswith("gctrace-analyze")
+    if are_typed and all(len(command) <= LONGEST_COMMAND for command in commands):
+        steps = [*map(str.strip, dotted([page, *commands], LONGEST_COMMAND))]
     named = {facts.name: facts.profiles_at for facts in run.sources if facts.profiles_at}
     if named:
         name, url = next(iter(named.items()))

@@ -97,6 +97,11 @@ _NOT_LOGS = {
             (b'[{"process":0,"gc_num":', "a JSON table of cycles", "read_json"),
         )
     },
+    **dict.fromkeys(
+        b"file,server,process,|rank,now,gogc,|now,gogc,|benchmark,side,metric,|id,name,severity,|"
+        b'kind,proven,|{"id":"GC0|{"kind":"OOM kill","proven":'.split(b"|"),
+        ("a table of results", "Read the log, or the dumps, that it was made from."),
+    ),
     b"LPKSHHRH": (
         "a binary journal",
         "Convert it first: journalctl --file FILE -o json > journal.json",
@@ -110,13 +115,7 @@ _NOT_LOGS = {
         }.items()
     },
     **dict.fromkeys(
-        (
-            b"\x7fELF",
-            b"MZ\x90\x00",
-            b"\xcf\xfa\xed\xfe",
-            b"\xfe\xed\xfa\xcf",
-            b"\xca\xfe\xba\xbe",
-        ),
+        b"\x7fELF|MZ\x90\x00|\xcf\xfa\xed\xfe|\xfe\xed\xfa\xcf|\xca\xfe\xba\xbe".split(b"|"),
         ("an executable", "Name the log it wrote, not the program."),
     ),
     **dict.fromkeys(

@@ -56,10 +56,9 @@ def _spelled(text: str) -> str:
 def explain_word(text: str) -> Document | None:
     """Explains a word of reports, or lists all (`words`); None for unknown text."""
     if text.strip() == "words":
-        return [
-            Heading("Words of reports"),
-            Paragraphs([", ".join(sorted(words(), key=str.casefold))], indent=2),
-        ]
+        # The 80 % interval is found under its letter.
+        listed = sorted(words(), key=lambda word: word.lstrip("0123456789 %").casefold())
+        return [Heading("Words of reports"), Paragraphs([", ".join(listed)], indent=2)]
     word = find_word(text)
     return None if word is None else [Heading(word), Paragraphs([words()[word]], indent=2)]
 

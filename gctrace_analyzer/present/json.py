@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from gctrace_analyzer.analysis.pauses import pause_ranges
 from gctrace_analyzer.present.sections.evidence import MOST_REJECTED
 from gctrace_analyzer.schema import OF_MESSAGES
+from gctrace_analyzer.units import without_noise
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -24,9 +25,6 @@ SCHEMA_VERSION = 1
 
 MOST_ROWS = 1000
 """Most rows of a table in the report; exporting the table gives all rows."""
-
-# Later digits depend on the order in which processors add the numbers.
-_SIGNIFICANT_DIGITS = 12
 
 
 def document(report: Report) -> dict[str, object]:
@@ -118,7 +116,7 @@ def line(kind: str, values: dict[str, object]) -> str:
 
 def _plain(value: Any) -> Any:
     if isinstance(value, float):
-        return float(f"{value:.{_SIGNIFICANT_DIGITS}g}") if math.isfinite(value) else None
+        return without_noise(value) if math.isfinite(value) else None
     if isinstance(value, datetime):
         return value.isoformat()
     if isinstance(value, dict):

@@ -116,7 +116,7 @@ def test_predictions_are_a_page_that_says_first_what_to_set(
 
 
 def test_only_commands_that_have_something_to_say_are_suggested(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     log = tmp_path / "run.log"
     other = tmp_path / "other.log"
@@ -129,3 +129,13 @@ def test_only_commands_that_have_something_to_say_are_suggested(
         log.write_text(log_of(count))
         assert main([str(log), *map(str, others)]) == 0
         assert f"Next: add --all or -o report.html{names}\n" in capsys.readouterr().out
+    monkeypatch.chdir(tmp_path)
+    assert main([log.name, other.name]) == 0
+    command, typed = "gctrace-analyze", f"{log.name} {other.name}"
+    commands = (
+        f"{command} {typed} --all -o report.html",
+        *(f"{command} {verb} {typed}" for verb in ("recommend", "whatif", "compare")),
+    )
+    lines = capsys.readouterr().out.split("Next: ")[1].splitlines()
+    assert [part for line in lines for part in line.strip().split(" · ")] == [*commands]
+    assert all(len(line) <= 74 for line in lines)

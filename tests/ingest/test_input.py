@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 import io
+from typing import TYPE_CHECKING
 
 import polars as pl
 import pytest
 
 import gctrace_analyzer as gca
+from gctrace_analyzer.cli.main import main
 from gctrace_analyzer.errors import NoDataError
 from gctrace_analyzer.ingest import input as of_input
 from gctrace_analyzer.ingest import sources
 from gctrace_analyzer.testing import read_text
 from tests.conftest import GOLDEN, SAMPLES
 from tests.helpers.logs import KILL, records
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 
 def exported(**fields: str) -> str:
@@ -136,6 +141,17 @@ def test_a_report_of_this_package_is_no_dump(name: str) -> None:
     with pytest.raises(NoDataError, match="this is a report of gctrace-analyzer") as refused:
         gca.read(GOLDEN / name)
     assert refused.value.hint == "Read the log, or the dumps, that it was made from."
+
+
+@pytest.mark.parametrize(
+    "command", ["fleet", "whatif", "recommend", "--table=findings", "--table=post_mortems"]
+)
+def test_a_table_of_results_is_no_input(command: str, tmp_path: Path) -> None:
+    rows = tmp_path / "rows.csv"
+    assert main([command, str(SAMPLES / "steady-go1.26.log"), "-o", str(rows)]) == 0
+    with pytest.raises(gca.UnreadableInputError, match="a table of results") as refused:
+        gca.read(rows)
+    assert "Read the log" in refused.value.hint
 
 
 def test_a_report_above_a_log_hides_no_cycle() -> None:

@@ -301,7 +301,7 @@ def test_parts_that_are_more_than_what_is_resident_are_parts_of_what_go_holds() 
         read_text(f"{page}process_resident_memory_bytes {114 << 20}\n").report()
     )
     assert table is not None
-    assert table.head[2] == "of Go's 134 MiB"
+    assert table.head[2] == "of 134 MiB of Go"
     assert table.rows[0][:3] == ("heap in use", "89.0 MiB", "66.4 %")
 
 

@@ -732,7 +732,7 @@ def test_ticks_of_changes_do_not_touch_on_a_phone() -> None:
 def test_scrapes_of_several_jobs_are_counted_as_they_are_used() -> None:
     report = gca.read(SAMPLES / "metrics" / "limit80.json.gz").report()
     ((_, contents),) = evidence.inputs(report)
-    assert contents.endswith(": 114 scrapes (57 used)")
+    assert contents.endswith(": 114 scrapes (57 used, because several jobs scrape it)")
     # The answer of a server is a single line.
     assert not any("line" in problem.when for problem in findings.problems(report))
 

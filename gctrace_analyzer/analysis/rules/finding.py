@@ -17,7 +17,7 @@ from gctrace_analyzer.analysis.settings.setters import limit_sets_most_goals
 from gctrace_analyzer.analysis.timeline.levels import Moved, moved
 from gctrace_analyzer.frozen import frozen
 from gctrace_analyzer.ingest.rows import column_of, complete, median, since, where, with_largest
-from gctrace_analyzer.units import between_text, digits, frequency_text
+from gctrace_analyzer.units import between_text, digits, frequency_text, without_noise
 
 # Every rule prints shares.
 from gctrace_analyzer.units import percent as percent
@@ -315,7 +315,8 @@ class Finding:
         if self.examples:
             evidence = f"{evidence.removesuffix('.')} ({', '.join(self.examples)})."
         row = {name: getattr(self, name) for name in schema.names("findings")}
-        return row | {"evidence": evidence, "figures": json.dumps(dict(self.figures))}
+        figures = {name: without_noise(value) for name, value in self.figures.items()}
+        return row | {"evidence": evidence, "figures": json.dumps(figures)}
 
 
 def page_of(rule_id: str, name: str) -> str:

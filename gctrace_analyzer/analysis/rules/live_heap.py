@@ -209,11 +209,11 @@ def live_heap_spike(facts: ProcessFacts) -> Iterator[Evidence]:
     meaning="The live heap moved to another level and stayed there, so GC costs changed for "
     "good.",
     condition="The median of {t.min_cycles} live heaps moves by over {t.step_share:.0%} of the "
-    "smaller one, to a level that it did not have before and keeps to the end. Both levels last "
-    "for {t.min_cycles} cycles and {t.step_least_time:.0%} of the log's time, have a "
-    "standard deviation under {t.step_spread:.0%} of the level or the step, and stay: the medians "
-    "of their first and last thirds differ by at most {t.step_drift:.0%} of the step, which steady "
-    "growth exceeds. Needs at least {t.short_log_cycles} cycles.",
+    "smaller one. The new level did not occur before, and lasts to the end. Both levels last "
+    "for {t.min_cycles} cycles and {t.step_least_time:.0%} of the log's time. The standard "
+    "deviation of each is under {t.step_spread:.0%} of the level or the step. Neither level "
+    "drifts: the medians of its first and last thirds differ by at most {t.step_drift:.0%} of "
+    "the step. Needs at least {t.short_log_cycles} cycles.",
     advice="Find out what happened between the two levels, such as a filled cache, a release "
     "or a ballast.",
     needs="live heap of at least {t.short_log_cycles} cycles",

@@ -128,7 +128,8 @@ def _contents(source: SourceFacts, tables: Mapping[str, pl.DataFrame]) -> str:
 def _used(source: SourceFacts, memstats: pl.DataFrame) -> str:
     """Returns how many of the dumps are used if several jobs scrape the same process."""
     used = len(memstats.filter(pl.col("source") == source.name))
-    return f" ({used:,} used)" if used < source.found["memstats"] else ""
+    of_all = f" ({used:,} used, because several jobs scrape it)"
+    return of_all if used < source.found["memstats"] else ""
 
 
 def _noun(table: str, source: SourceFacts) -> tuple[str, str | None]:

@@ -95,7 +95,7 @@ _IN_WORDS = {
 _HEAD = {
     "of RSS": "of {} RSS",
     "of peak": "of {} peak RSS",
-    "of Go": "of Go's {}",
+    "of Go": "of {} of Go",
     "obtained": "of {} obtained",
     "of heap": "of {} heap",
 }
