@@ -126,6 +126,17 @@ def safe_limit(predictor: Predictor) -> float | None:
     return limit if limit is not None and limit >= (predictor.least_limit_mib or 0) else None
 
 
+GUARDS = "GC runs earlier if the heap comes near the container's limit"
+"""What a limit does that changes nothing now."""
+
+
+def buys_time(predictor: Predictor) -> str:
+    """Returns what to do while the live heap grows under a limit that has become too low."""
+    limit = safe_limit(predictor)
+    higher = f"GOMEMLIMIT={limit:.0f}MiB" if limit else "a higher GOMEMLIMIT"
+    return f"find out what grows; {higher} buys time"
+
+
 def has_valid_limit(predictor: Predictor) -> bool:
     """Returns whether a memory limit is set that fits into the container."""
     limit, room = predictor.now.limit, predictor.room_mib

@@ -143,6 +143,7 @@ def baseline_of(analysis: Analysis, constants: Constants = CONSTANTS) -> Baselin
         *_version_warning(settings.value("go_version") or oldest),
         *_burst_warning(steady, settings),
         *subject.changing_load(own),
+        *subject.costly_cycle(own),
         *subject.which_process(analysis, process),
     )
     baseline = Baseline(
@@ -243,13 +244,13 @@ def _warnings(
     drift = load.true_live_last - load.true_live_first
     if growth is not None and growth.is_steady:
         grew = f"{growth.text[0].lower()}{growth.text[1:]}"
-        yield f"{grew}; cycles/s and GC CPU are predicted for {load.true_live:,.0f} MiB"
+        yield f"{grew}; cycles/s and GC CPU of other settings are for {load.true_live:,.0f} MiB"
     elif abs(drift) > max(DRIFT * load.true_live, DRIFT_MIB):
         first, last = (max(size, 0.0) for size in (load.true_live_first, load.true_live_last))
         yield (
             "the live heap without allocation during marking went from "
             f"{first:,.0f} MiB in the first quarter of {'these' if is_part else 'the'} cycles to "
-            f"{last:,.0f} in the last (medians); cycles/s and GC CPU are predicted for "
+            f"{last:,.0f} in the last (medians); cycles/s and GC CPU of other settings are for "
             f"{load.true_live:,.0f} MiB"
         )
     if refused:

@@ -16,9 +16,11 @@ import polars as pl
 
 from gctrace_analyzer import schema
 from gctrace_analyzer.advise.candidates import (
+    GUARDS,
     HEADROOM,
     STEP,
     Candidate,
+    buys_time,
     candidates,
     has_valid_limit,
     safe_limit,
@@ -222,10 +224,7 @@ def _best(
         return gaining, ""
     guard = _guard(scored, present, predictor)
     if guard is not None:
-        guard["why"] = (
-            "a guard that changes nothing now: GC runs earlier if the heap comes near the "
-            "container's limit"
-        )
+        guard["why"] = f"a guard that changes nothing now: {GUARDS}"
         if predictor.now.limit:
             room = predictor.room_mib or 0.0
             guard["why"] += (
@@ -354,7 +353,10 @@ def _explain_no_change(present: Row, predictor: Predictor, reason: str) -> None:
         present["confidence"] = "none"
         return
     # A limit that is too low calls for a change, even if no good one is known.
-    present["why"] = reason if _lacks_room(present, predictor) else f"no change: {reason}"
+    if is_growing := predictor.endless and present["thrash"] != "no":
+        reason = f"no setting lasts: {reason}; {buys_time(predictor)}"
+    asks = is_growing or _lacks_room(present, predictor)
+    present["why"] = reason if asks else f"no change: {reason}"
 
 
 def _others(rows: list[Row], best: Row, present: Row) -> list[Row]:
@@ -448,7 +450,8 @@ def _row(predictor: Predictor, candidate: Candidate, present: Row | None) -> Row
     predicted = dict(outcome.row)
     gains = {} if present is None else predictor.gains(outcome, present)
     if gains and present is not None:
-        saved = gains[_CPU].saved(present[_CPU])
+        cpu = "gc_cpu_with_idle_share"
+        saved = gains[cpu].saved(present[cpu])
         cpus = predictor.load.cpus if predictor.load else 0.0
         predicted |= {
             f"gain_{name}{end}": times * value
@@ -471,9 +474,6 @@ def _row(predictor: Predictor, candidate: Candidate, present: Row | None) -> Row
         "risk": candidate.risk or None,
         "confidence": predictor.confidence(predicted),
     }
-
-
-_CPU = "gc_cpu_with_idle_share"
 
 
 def _step(predicted: Row, present: Row) -> str:

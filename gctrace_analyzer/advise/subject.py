@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from gctrace_analyzer.analysis.postmortem.death import BY_CODE
-from gctrace_analyzer.analysis.rules.finding import percent
+from gctrace_analyzer.analysis.rules.finding import maximum, percent
 from gctrace_analyzer.analysis.settings.known_programs import is_not_go
 from gctrace_analyzer.analysis.thresholds import DEFAULT
 from gctrace_analyzer.frozen import frozen
@@ -177,11 +177,9 @@ def other_cause(analysis: Analysis, process: int | None) -> OtherCause | None:
             "while GOMAXPROCS is above the number of CPUs, threads that wait for a CPU count as GC "
             "CPU; set GOMAXPROCS first"
         )
-    own = analysis.summary_of(process)
-    if (
-        root.id in _STOPS
-        and (own.stopped_gc_share or 0.0) > analysis.thresholds.stopped_gc_share
-    ):
+    own, t = analysis.summary_of(process), analysis.thresholds
+    is_high = (own.gc_cpu_share or 0.0) > t.gc_cpu_warn
+    if root.id in _STOPS and is_high and (own.stopped_gc_share or 0.0) > t.stopped_gc_share:
         share = percent(own.stw_share or 0.0)
         return OtherCause(
             f"find out first why pauses take {share} of the time", is_long_pauses=True
@@ -236,6 +234,22 @@ BURSTS = (
     "the program allocates in bursts, so it is not known whether GC slows it down, and the "
     "predictions are averages over bursts and the time between them"
 )
+
+
+def costly_cycle(own: pl.DataFrame) -> Iterator[str]:
+    """Yields a note if one cycle, such as one with a long pause, took most of the GC CPU time.
+
+    Args:
+        own: the cycles of the process, with `gc_cpu_ms`.
+    """
+    costs = since(own[["start_s", "gc_cpu_ms"]], DEFAULT.warm_up_s)["gc_cpu_ms"]
+    share = maximum(costs) / (float(costs.sum()) or 1.0)
+    if share > _MOST_OF_COST:
+        yield f"one cycle took {percent(share)} of GC's CPU time, so GC CPU is a rough estimate"
+
+
+_MOST_OF_COST = 0.5
+"""Share of the CPU time of GC. A cycle with more is not like the others."""
 
 
 def changing_load(own: pl.DataFrame) -> Iterator[str]:

@@ -51,7 +51,9 @@ def high_gc_cpu(facts: ProcessFacts) -> Iterator[Evidence]:
     stopped = stopped_gc_share(facts)
     of_cpu = f"{percent(share) if stopped else gc_cpu_text(facts.summary)} of the CPU"
     of_time = percent(facts.summary.stw_share or 0.0)
-    own = f": pauses take {of_time} of the time, with all CPUs counted"
+    # Go 1.23 and later count only a part of the time to stop the world.
+    is_old = not facts.cycles["stacks_mib"].count()
+    own = f": pauses take {of_time} of the time{', with all CPUs counted' * is_old}"
     of_pauses = "" if stopped is None else own
     costs_ms = facts.cycles["gc_cpu_ms"]
     is_one = 2 * maximum(costs_ms) > total(costs_ms)

@@ -18,7 +18,7 @@ _RULES = {
     "assist": ("GC005",),
     "pauses": ("GC009", "GC010", "GC011", "GC046"),
     # Thrashing means cycles without a break, because goals leave no room.
-    "frequency": ("GC003", "GC016", "GC015"),
+    "frequency": ("GC003", "GC016"),
     "heap_goal": (
         *("GC016", "GC015", "GC014", "GC018", "GC019", "GC027", "GC045", "GC008", "GC004"),
     ),

@@ -134,7 +134,8 @@ def gc_burst(cycles: pl.DataFrame, t: Thresholds) -> Iterator[schema.Row]:
     fast = (cycles["interval_s"] < usual / t.burst_times) & ~cycles["forced"]
     for burst in parts(cycles, runs(fast, min_count=t.burst_min_cycles, gap=t.gap_cycles), t):
         rate = (len(burst.cycles) - 1) / burst.span_s if burst.span_s else 0.0
-        if rate >= t.burst_min_per_s:
+        # Bursts far apart are one episode, in which GC may run less often than usual.
+        if rate >= t.burst_min_per_s and rate * usual > 1:
             reason = (
                 f"GC ran {len(burst.cycles):,} times at {rate:.1f} cycles per second"
                 f"{burst.duty}; the usual rate is {1 / usual:.1f}."
@@ -165,15 +166,13 @@ def pause_outlier(cycles: pl.DataFrame, t: Thresholds) -> Iterator[schema.Row]:
         far = cycles.select(_is_far(pl.col(name), typical, t)).to_series()
         for outlier in parts(cycles, runs(far, min_count=1, gap=t.gap_cycles), t):
             as_printed = longest_ms(outlier.cycles, name) or 0.0
-            reason = (
-                f"{words} took up to {duration_text(as_printed / 1000)}; the usual "
-                f"pause is {duration_text(typical / 1000)}."
-            )
+            long = outlier.cycles.filter(_is_far(pl.col(name), typical, t))
+            often = f"up to {{}} in {len(long)} cycles" if len(long) > 1 else "{}"
+            took = often.format(duration_text(as_printed / 1000))
+            reason = f"{words} took {took}; the usual pause is {duration_text(typical / 1000)}."
             yield {
                 **episode(outlier, "pause-outlier", "info", reason, stw_max_ms=as_printed),
-                "ranges": _longest(
-                    outlier.cycles.filter(_is_far(pl.col(name), typical, t)), name
-                ),
+                "ranges": _longest(long, name),
             }
 
 

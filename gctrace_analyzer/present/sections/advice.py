@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from gctrace_analyzer.present.report import Report
     from gctrace_analyzer.schema import Row
 
-MOST_ROWS = 3
+MOST_ROWS = 4
 
 
 def setting_text(row: Row) -> str:

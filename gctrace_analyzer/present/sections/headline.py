@@ -151,7 +151,7 @@ def state(report: Report) -> list[KeyFigure]:
     figures: list[KeyFigure] = []
     if s.gc_cpu_share is not None:
         many = coarse.get("gc_cpu")
-        note = f"not measurable: {many} cycles are printed with 0" if many else _cores(s)
+        note = f"not measurable: {many} cycles are printed with 0" if many else _cores(report)
         value = s.cost_in_all if s.is_too_short_for_rates else gc_cpu(s)
         figures.append(_with_level(report, "GC CPU", value, note, "gc_cpu"))
     if pauses := _pauses(report):
@@ -271,15 +271,18 @@ def _with_level(report: Report, label: str, value: str, note: str, level: str) -
     return KeyFigure(label, value, note, level=own)
 
 
-def _cores(s: Summary) -> str:
+def _cores(report: Report) -> str:
     """Returns GC CPU in CPUs, and its share with idle marking: `0.63 of 2 CPUs; 40 % with idle`."""
+    s = report.analysis.summary
     if s.is_too_short_for_rates:
         return f"of CPU time in {duration(s.span_s)}"
     note = "of all CPU"
     if s.gc_cpu_most_cores is not None and s.cpus is not None:
         note = cores_text(s.gc_cpu_most_cores, s.cpus)
     is_range = s.gc_cpu_range and (s.gc_cpu_most_cores or 0) >= LEAST_CORES
+    # Go 1.23 and later count only a part of the time to stop the world.
     is_high = (s.gc_cpu_share or 0.0) > DEFAULT.gc_cpu_warn
+    is_high &= not report.analysis.cycles["stacks_mib"].count()
     if is_high and (s.stopped_gc_share or 0.0) > DEFAULT.stopped_gc_share:
         note += "; a pause counts as all CPUs"
     elif with_idle := gc_cpu_with_idle(s):

@@ -38,7 +38,7 @@ def whatif(report: Report, rows: pl.DataFrame, evidence: Sequence[Report] = ()) 
     table = advice.predictions(rows, report.advice.baseline)
     notes = _labelled(_notes_on_predictions(report, rows))
     blocks: list[Block] = [title(report), table, notes]
-    if report.advice.baseline.load:
+    if report.advice.baseline.load and _has_predictions(rows):
         blocks += [*_basis(report, rows, evidence)]
         if signs := advice.legend(table):
             blocks.append(Paragraphs([signs], "dim", indent=2))
@@ -90,6 +90,12 @@ def _steps(report: Report, rows: pl.DataFrame, said: str, remedy: str) -> Iterat
         yield Paragraphs([f"▸ {step}" for step in action.split("\n")], hanging=2)
 
 
+def _has_predictions(rows: pl.DataFrame) -> bool:
+    """Returns whether a setting is predicted, other than the present one beside others."""
+    tried = rows.filter(~rows["now"])
+    return bool((tried if len(tried) else rows)["refused"].null_count())
+
+
 def _notes_on_predictions(report: Report, rows: pl.DataFrame) -> Iterator[tuple[str, str]]:
     baseline = report.advice.baseline
     for text in dict.fromkeys(rows["refused"].drop_nulls()):
@@ -101,7 +107,7 @@ def _notes_on_predictions(report: Report, rows: pl.DataFrame) -> Iterator[tuple[
     if not report.advice.is_available and shown.level == "none" and shown.action:
         yield "▸", shown.action
     yield from _notes(report)
-    for text in baseline.warnings if rows["refused"].null_count() else ():
+    for text in baseline.warnings if _has_predictions(rows) else ():
         yield "Note", text
     # The sign in front of a setting says that it thrashes, or may.
     settings = [Setting.of(row) for row in rows.iter_rows(named=True) if row["thrash"] != "no"]

@@ -228,11 +228,17 @@ def settings(report: Report, said: str = "") -> Iterator[Block]:
     yield Folded("Copy and paste", lambda: blocks)
 
 
+_MOST_SETTINGS = 3
+"""Rows of a report's table of settings, which is to fit one screen."""
+
+
 def _setting_blocks(
     report: Report, ranked: pl.DataFrame, said: str, most: int | None = None
 ) -> Document:
     """Returns a table of settings, `most` new reasons, and the legend of its signs."""
-    shown = advice.advice(ranked, report.advice.baseline, _title_of_settings(report))
+    shown = advice.advice(
+        ranked.head(_MOST_SETTINGS), report.advice.baseline, _title_of_settings(report)
+    )
     reasons = advice.reasons(ranked, report.advice.baseline, said)
     if most is not None:
         which = (*which_process(report.analysis, advised_process(report.analysis)),)

@@ -338,9 +338,7 @@ def test_a_pause_far_from_the_others_by_hand(ms: str, severity: str | None) -> N
     for row in found:
         assert (row["first_gc"], row["last_gc"]) == (10, 10)
         assert row["stw_max_ms"] == pytest.approx(float(ms), rel=0.1)
-        assert row["reason"].startswith(
-            f"Sweep termination took up to {float(ms) + 0.5:.0f}"[:36]
-        )
+        assert row["reason"].startswith(f"Sweep termination took {float(ms) + 0.5:.0f}"[:30])
 
 
 @pytest.mark.parametrize(("idle_s", "found"), [(200.0, 1), (20.0, 0)])
@@ -554,7 +552,7 @@ def test_the_figures_of_the_other_episodes_by_hand() -> None:
         usual_cycles(0, 20, stw_mark_term_ms=[0.02] * 19 + [10.1]), DEFAULT
     )
     assert (pause["severity"], pause["stw_max_ms"]) == ("info", 10.0)
-    assert pause["reason"].startswith("Mark termination took up to 10 ms; the usual pause")
+    assert pause["reason"].startswith("Mark termination took 10 ms; the usual pause")
 
 
 def test_cycles_without_times_are_in_no_episode() -> None:
