@@ -220,7 +220,7 @@ def test_a_tooltip_has_both_ends_of_an_interval_and_only_what_is_there(
         box, y = middle(page, f"{chart} .area")
         page.mouse.move(box["x"] + 0.3 * box["width"], y, steps=2)
         said = page.inner_text(f"{chart} .tip").replace("\u00a0", " ")
-        assert "interval: 7.7 % (5.6 % to 10.7 %)" in said
+        assert "interval: 9 % (6.5 % to 12.4 %)" in said
         assert "now" not in said
         assert "try" not in said
         assert wrong == []
