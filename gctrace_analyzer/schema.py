@@ -489,6 +489,7 @@ UNIT_EVENTS = (
 _C = "docker inspect or events, kubectl get or describe"
 CONTAINER_STATES = (
     Column("pod", "String", "", "pod", _C),
+    Column("pod_uid", "String", "", "its uid", "kubectl get -o json, crictl inspect"),
     Column("namespace", "String", "", "namespace", _C),
     Column("node", "String", "", "node", _C),
     Column("container", "String", "", "container's name in its pod", _C),

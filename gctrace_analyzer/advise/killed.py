@@ -35,7 +35,7 @@ def killed(death: PostMortem, deaths: Sequence[PostMortem]) -> str:
     reasons = list(dict.fromkeys((*begin, *doubts, *death.reading[-1:])))
     which, first = which_of(death, deaths), f", first{at}" if len(deaths) > 1 and at else at
     if which and reasons:
-        reasons[0] = f"{which}: {reasons[0]}"
+        reasons[0] = _about(which, reasons[0])
     causes = {other.cause for other in deaths}
     is_kernel = BY_KERNEL in causes and all(other.killer == "kernel" for other in deaths)
     cause = BY_KERNEL if is_kernel else "for lack of memory"
@@ -122,7 +122,13 @@ def _other_reasons(deaths: Sequence[PostMortem], known: Sequence[str]) -> Iterat
         if len(other.reading) > 1 and other.reading[0] not in known:
             by_reason.setdefault(other.reading[0], {})[other.victim or other.subject] = None
     for reason, names in by_reason.items():
-        yield f"{' and '.join(names)}: {reason}"
+        yield _about(" and ".join(names), reason)
+
+
+def _about(names: str, reason: str) -> str:
+    """Returns the reason of a death with the name of what died in place of a pronoun."""
+    is_one, (first, _, rest) = " and " not in names, reason.partition(" ")
+    return f"{names} {rest}" if is_one and first == "It" else f"{names}: {reason}"
 
 
 _AT_ONCE_S = 10.0

@@ -44,7 +44,7 @@ from gctrace_analyzer.analysis.rules.finding import ALLOCATE_LESS, SEVERITIES, p
 from gctrace_analyzer.analysis.rules.limit import EITHER
 from gctrace_analyzer.analysis.settings.naming import changes
 from gctrace_analyzer.analysis.totals import rates_of
-from gctrace_analyzer.analysis.trend import changes_at
+from gctrace_analyzer.analysis.trend import FIND_GROWTH, changes_at
 from gctrace_analyzer.frozen import Plain, frozen
 from gctrace_analyzer.ingest.sniff import is_toolchain_alone
 from gctrace_analyzer.units import between_text, duration_text, frequency_text
@@ -167,8 +167,10 @@ def _on_findings(analysis: Analysis, advice: Advice) -> Verdict | None:
         growing = (finding for finding in findings if finding.id == GROWS)
         grew = next((growth for growth in growing if growth.process == death.process), None)
         if grew is not None and "grows" not in action:
-            action = f"{action}\n{grew.advice.removeprefix('Record a longer log. ')}"
-        if which := which_of(death, deaths):
+            # A higher GOMEMLIMIT is no way out of a kill at a limit.
+            find = FIND_GROWTH if "raise GOMEMLIMIT" in grew.advice else grew.advice
+            action = f"{action}\n{find.removeprefix('Record a longer log. ')}"
+        if (which := which_of(death, deaths)) and which not in action:
             action = f"{which}: {action}"
         return Verdict(level, killed(death, deaths), action, "", root.id, death.process)
     late = _began_late(root, analysis)

@@ -461,9 +461,8 @@ class Analysis:
             return ()  # Most logs report no death, and need not load the modules that explain one.
         from gctrace_analyzer.analysis.postmortem.post_mortems import post_mortems
 
-        deaths = post_mortems(
-            self.log, self._given, self.settings_of, lambda: self.enriched, self.dumps.of
-        )
+        of = (self.settings_of, lambda: self.enriched, self.dumps.of, self.regimes_of)
+        deaths = post_mortems(self.log, self._given, *of)
         return tuple(deaths if self.profiled is None else self.profiled.explaining(deaths))
 
     @cached_property

@@ -55,7 +55,7 @@ def test_the_card_of_what_was_chosen_says_so() -> None:
 def test_a_size_and_a_reason_are_those_of_their_program(text: str) -> None:
     said = headline(text)
     assert "api with 509 MiB resident (without file pages) and postgres were killed" in said
-    assert "api: It reached the memory limit of its cgroup" in said
+    assert "api reached the memory limit of its cgroup" in said
     assert "postgres: The host probably ran out of memory" in said
 
 
@@ -66,7 +66,7 @@ def test_a_program_that_was_asked_to_end_was_not_killed() -> None:
         in said
     )
     assert "was asked to end (SIGTERM) for lack of memory" in said
-    assert "gopls: It ended after that." in said
+    assert "gopls ended after that." in said
 
 
 def test_a_program_that_is_not_go_is_not_blamed_without_a_size() -> None:

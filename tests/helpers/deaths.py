@@ -15,6 +15,7 @@ def evidence(**facts: Any) -> Evidence:
     facts = dict(facts)
     process = facts.pop("process", None)
     before_limits = facts.pop("is_before_limits", False)
+    by_goals = facts.pop("by_goals_mib", None)
     parts = [
         record(
             **{
@@ -28,4 +29,4 @@ def evidence(**facts: Any) -> Evidence:
     assert not facts
     match = None if process is None else Match(process, ("pid",), "high")
     death, limit, minute, memory = parts
-    return Evidence(death, match, limit, minute, memory, before_limits)  # type: ignore[arg-type]  # in this order
+    return Evidence(death, match, limit, minute, memory, before_limits, by_goals)  # type: ignore[arg-type]  # in this order

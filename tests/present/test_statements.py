@@ -111,7 +111,7 @@ def test_of_several_kills_the_one_of_a_program_that_may_be_go_is_explained() -> 
 def test_of_several_programs_that_were_killed_the_verdict_names_the_one_it_explains() -> None:
     events = gca.read(CORPUS / "inputs" / "kernel_oom" / "k4.14-gke-node-events.txt")
     shown = str(events.summary())
-    assert "prometheus: It reached the memory limit of its cgroup" in " ".join(shown.split())
+    assert "prometheus reached the memory limit of its cgroup" in " ".join(shown.split())
     assert "Meaning" not in shown
     assert shown.count("Where  ") == 2
 

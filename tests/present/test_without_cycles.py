@@ -536,11 +536,11 @@ def test_cycles_that_the_program_forces_obey_no_setting(forced: int, *, is_said:
     [
         (
             "heroku[web.1]: Process running mem=512M(100.0%)\n",
-            "fit and its Go is 1.19 or later. Otherwise",
+            "fit and the program was built with Go 1.19 or later. Otherwise",
         ),
         (
             "2026-03-14T09:21:07Z heroku[web.1]: Process running mem=512M(100.0%)\n",
-            "fit and its Go is 1.19 or later. Otherwise",
+            "fit and the program was built with Go 1.19 or later. Otherwise",
         ),
         (
             "$ cat /sys/fs/cgroup/memory.max /sys/fs/cgroup/memory.peak\n536870912\n536870912\n"

@@ -21,7 +21,13 @@ from gctrace_analyzer.analysis.postmortem.death import (
     Death,
     is_of_job,
 )
-from gctrace_analyzer.analysis.postmortem.pairing import LATE_S, gap_s, same_host, without_kill
+from gctrace_analyzer.analysis.postmortem.pairing import (
+    LATE_S,
+    gap_s,
+    name_pods,
+    same_host,
+    without_kill,
+)
 from gctrace_analyzer.analysis.postmortem.proof import NOTICES, is_kill, is_proven
 from gctrace_analyzer.ingest.evidence.docker import SIGKILL_CODE
 from gctrace_analyzer.ingest.evidence.message import BELOW, KILLED_AT_START, TOOLCHAIN
@@ -149,8 +155,6 @@ def _states(table: pl.DataFrame, kills: list[Death]) -> Iterator[Death]:
     ends: dict[str, list[Row]] = {}
     by_pod: dict[Hashable, list[int]] = {}
     in_container = [number for number, kill in enumerate(kills) if kill.container_id]
-    for number, kill in enumerate(kills):
-        by_pod.setdefault((kill.pod, kill.container), []).append(number)
     # Events that prove the kill come first; the other events of the same container are then
     # skipped.
     rows = table.sort("oom_killed", descending=True, nulls_last=True).to_dicts()
@@ -164,6 +168,9 @@ def _states(table: pl.DataFrame, kills: list[Death]) -> Iterator[Death]:
     _tell_apart(rows)
     _name_ends(rows)
     _limit_again(rows)
+    name_pods(rows, kills)
+    for number, kill in enumerate(kills):
+        by_pod.setdefault((kill.pod, kill.container), []).append(number)
     restarts: dict[Hashable, int] = {}
     for row in rows:
         restarts[row["pod"]] = max(restarts.get(row["pod"], 0), row["restart_count"] or 0)
@@ -178,6 +185,8 @@ def _states(table: pl.DataFrame, kills: list[Death]) -> Iterator[Death]:
             count = row["restart_count"]
             identifier = f"{row['pod']} {restarts[row['pod']] if count is None else count}"
         known = by_pod.get((row["pod"], row["container"]), []) if row["pod"] else []
+        # Another id is that of an earlier container, which was killed too.
+        known = [n for n in known if not row["container_id"] or not kills[n].container_id]
         known = known or [
             number
             for number in in_container
@@ -223,7 +232,7 @@ def _states(table: pl.DataFrame, kills: list[Death]) -> Iterator[Death]:
 
 
 def _name_ends(rows: list[Row]) -> None:
-    """Adds to rows whose end they describe, and removes the ids of later containers."""
+    """Adds to rows whose end they describe."""
     pods = {row["pod"] for row in rows if row["pod"]}
     ids = {row["name"]: row["container_id"] for row in rows if not row["pod"]}
     stops = {row["name"]: row["stopped_by"] for row in rows if row["event"] == "stop"}
@@ -244,8 +253,6 @@ def _name_ends(rows: list[Row]) -> None:
         if len(pods) == 1 and not any(row[name] for name in ("pod", *_IDENTIFIERS)):
             # Part of a description belongs to the pod of the rest of the input.
             row["pod"] = next(iter(pods))
-        if _is_restarted(row):
-            row["container_id"] = None
 
 
 def _tell_apart(rows: list[Row]) -> None:

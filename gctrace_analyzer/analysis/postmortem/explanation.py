@@ -26,6 +26,7 @@ from gctrace_analyzer.analysis.postmortem.group_memory import (
     either,
     find_rest,
     next_to_given,
+    of_limit,
 )
 from gctrace_analyzer.analysis.postmortem.heap_at_death import MAX_OVERSHOOT, NOTABLE
 from gctrace_analyzer.analysis.postmortem.proof import of_other_cause
@@ -37,7 +38,7 @@ from gctrace_analyzer.ingest.evidence.message import (
     IMPOSSIBLE_SIZE,
     LOCKED_MEMORY,
 )
-from gctrace_analyzer.units import MIB, duration_text
+from gctrace_analyzer.units import MIB, between_text, duration_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -125,6 +126,8 @@ def explain_death(
 
 DOUBTS = {
     "only program": "The GC cycles in the input may be its own: no others fit.",
+    "only log": "The GC cycles in the input may be its own: no others fit, but their file has "
+    "another name.",
     "time": "The GC cycles in the input may be its own: they end shortly before.",
 }
 """Sentences about cycles that no name connects with the death."""
@@ -363,17 +366,18 @@ def _in_spite_of(facts: Evidence, heap: HeapAtDeath, gomemlimit: float | None) -
     limit = facts.limit.limit_mib
     if limit is None:
         return None
-    room = gomemlimit
-    if room is None and facts.minute.limited and facts.minute.goal_mib is not None:
-        room = float(facts.minute.goal_mib)
+    minute, room, at_most = facts.minute, gomemlimit, ""
+    was = f"GOMEMLIMIT was {room or 0:,.0f} MiB"
+    if room is None and minute.limited and facts.by_goals_mib is not None:
+        ends = [f"{end:,.0f} MiB" for end in facts.by_goals_mib]
+        room, at_most = facts.gomemlimit_most_mib, "at most "
+        was = f"By the heap goals, GOMEMLIMIT was {between_text(*ends)}"
+    elif room is None and minute.limited and minute.goal_mib is not None:
+        room = float(minute.goal_mib)
+        was = f"GOMEMLIMIT, whose value is unknown, set the heap goal to {room:,.0f} MiB"
     if room is None or room > DEFAULT.tight_limit_share * limit:
         return None
-    was = (
-        f"GOMEMLIMIT was {room:,.0f} MiB"
-        if gomemlimit is not None
-        else f"GOMEMLIMIT, whose value is unknown, set the heap goal to {room:,.0f} MiB"
-    )
-    share = f"{was}, {100 * room / limit:.0f} % of the limit"
+    share = f"{was}{of_limit(room, limit, at_most)}"
     if heap.go_heap_most_mib is not None and heap.go_most_mib < room:
         return f"{share}, and Go had less: the rest is memory that Go does not count."
     if heap.go_least_mib > room:

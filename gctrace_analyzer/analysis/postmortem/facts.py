@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING
 
 from gctrace_analyzer.frozen import frozen
@@ -110,7 +111,7 @@ class Evidence:
 
     `is_before_limits` says that the program has a Go version without GOMEMLIMIT. `new_run_s` is the
     length of a log that may come from the container started after the kill, and `is_new_run` says
-    that it does.
+    that it does. `by_goals_mib` is the lowest and highest GOMEMLIMIT that the heap goals allow.
     """
 
     death: Death
@@ -119,8 +120,14 @@ class Evidence:
     minute: LastMinute = LastMinute()
     memory: Resident = Resident()
     is_before_limits: bool = False
+    by_goals_mib: tuple[float, float] | None = None
     new_run_s: float | None = None
     is_new_run: bool = False
+
+    @property
+    def gomemlimit_most_mib(self) -> float:
+        """The highest GOMEMLIMIT that the heap goals allow; infinite if unknown."""
+        return self.by_goals_mib[1] if self.by_goals_mib else math.inf
 
     @property
     def is_small(self) -> bool:

@@ -171,7 +171,7 @@ def next_to_given(facts: Evidence, settings: Settings) -> Iterator[str]:
                 f"everything else, and {victim} alone had {size_text(had or 0.0)}."
             )
     elif is_low(facts, settings):
-        share = f", {100 * given / limit:.0f} % of the limit" if limit else ""
+        share = of_limit(given, limit) if limit else ""
         was = f"GOMEMLIMIT was {given:,.0f} MiB{share}"
         if had is None:
             other = f"more than the other {limit - given:,.0f} MiB"
@@ -179,6 +179,12 @@ def next_to_given(facts: Evidence, settings: Settings) -> Iterator[str]:
         elif is_own(facts, settings):
             beyond = f"at least {had - given:,.0f} MiB"
             yield f"{was}, and the program had {had:,.0f} MiB. {either(beyond, facts.death)}"
+
+
+def of_limit(size_mib: float, limit_mib: float, at_most: str = "") -> str:
+    """Returns a share of the limit that was reached, as the end of a clause."""
+    share = f"{at_most}{100 * size_mib / limit_mib:.0f} %"
+    return f", {share} of the limit of {size_text(limit_mib)}"
 
 
 def either(took: str, death: Death) -> str:
@@ -336,7 +342,7 @@ def near_limit(row: Mapping[str, Any], of: str, least_mib: int, limit: str) -> s
     )
 
 
-_IF_NEW = " and its Go is 1.19 or later"
+_IF_NEW = " and the program was built with Go 1.19 or later"
 
 
 def if_new(settings: Settings) -> str:

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import polars as pl
+
 from gctrace_analyzer.analysis.postmortem.facts import MOST_OF_LIMIT
 from gctrace_analyzer.analysis.thresholds import DEFAULT, least_limit, roomy_limit
 from gctrace_analyzer.frozen import frozen
@@ -212,3 +214,20 @@ def _hidden_s(facts: Evidence) -> float:
     at = facts.death.logged_at
     in_whole = facts.death.monotonic_s is None and (at is None or not at.microsecond)
     return TIMESTAMP_S if in_whole else 0.0
+
+
+def overshoot_of(minute: pl.DataFrame) -> float | None:
+    """Returns the highest ratio of a cycle's heap to its goal.
+
+    None if single allocations jumped over the goal: the next one may have any size.
+    """
+    goals = minute.filter(pl.col("heap_goal_mib") > _LEAST_GOAL_MIB)
+    jumped = (goals["heap_start_mib"] >= goals["heap_goal_mib"]).any()
+    most = (goals["heap_end_mib"] / goals["heap_goal_mib"]).max()
+    if jumped:
+        return None
+    return most if isinstance(most, float) else 1.0
+
+
+_LEAST_GOAL_MIB = 64
+"""MiB. In whole MiB, a heap just below a smaller goal may be printed as equal to it."""

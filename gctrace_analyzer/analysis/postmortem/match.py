@@ -4,7 +4,8 @@ Common facts decide, the most certain first: process id, unit, container, pod, n
 the log's file. If none is known, it is the only process that ended within a minute before the kill,
 unless it has the names of another program. Docker's journald driver logs the process id of dockerd,
 and process ids inside a container differ from those of the kernel, so these two kinds of process
-ids never match.
+ids never match. The name of a file alone excludes a log only if the times do not fit either, or if
+there are others.
 """
 
 from __future__ import annotations
@@ -45,6 +46,9 @@ _COMM_BYTES = 15
 """The kernel truncates the name of a task to this length (TASK_COMM_LEN)."""
 
 _CERTAINTY = ("pid", "unit", "container", "pod", "comm", "file name")
+ONLY_LOG = "only log"
+"""What matches a process if the name of its file does not fit, but no other log is there."""
+
 _NAMES_ALONE = ("comm", "file name")
 
 
@@ -86,7 +90,19 @@ def match_process(
         # In a crash loop, the process that started last is the one that was killed.
         own = _of_one_log(kill, tied)
         return Match(own[-1]["process"], best, "medium") if own else None
-    return _only_recent_process(kill, [row for row in rows if is_of(kill, row) is None])
+    unnamed = [row for row in rows if is_of(kill, row) is None]
+    return _only_recent_process(kill, unnamed) or _of_only_log(kill, rows)
+
+
+def _of_only_log(kill: Death, rows: list[Row]) -> Match | None:
+    """Returns the only process of the input, although its file is named after something else.
+
+    A file may have the name of a service, and the kernel that of its program.
+    """
+    by_file = [row for row in rows if is_of(kill, row | {"source": None}) is None]
+    if len(rows) == 1 and (match := _only_recent_process(kill, by_file)):
+        return replace(match, match_by=(ONLY_LOG,))
+    return None
 
 
 def _rank(agrees: tuple[str, ...]) -> tuple[int, int]:

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
     from gctrace_analyzer.analysis.postmortem.death import Death
+    from gctrace_analyzer.schema import Row
 
     _Clock = Callable[[Death], float | None]
 
@@ -61,6 +62,18 @@ _FACTS = (
 )  # fmt: skip
 
 
+def name_pods(rows: Iterable[Row], kills: list[Death]) -> None:
+    """Adds the names of pods to kills of which the kernel knows only the uid of the pod."""
+    of_pod: dict[str, dict[str | None, Row]] = {}
+    for row in rows:
+        of_pod.setdefault(row["pod_uid"] or "", {})[row["container"]] = row
+    for number, kill in enumerate(kills):
+        if kill.pod_uid and (containers := of_pod.get(kill.pod_uid)):
+            row = next(iter(containers.values()))
+            names = ("pod", "container", "name") if len(containers) == 1 else ("pod",)
+            kills[number] = kill.completed(replace(kill, **{n: row[n] for n in names}), names)
+
+
 def without_kill(kills: list[Death], reports: list[Death]) -> list[Death]:
     """Returns the reports of deaths that no recorded kill explains.
 
@@ -80,7 +93,29 @@ def without_kill(kills: list[Death], reports: list[Death]) -> list[Death]:
     # times are matched too, because the clock of `dmesg -T` may be wrong.
     for take in (Kills.near, Kills.first):
         reports = _left(reports, lambda report: of_units.get(report.unit or ""), take)
+    reports = _left_of_pods(kills, reports)
     return _left_by_name_and_time(kills, unknown, reports)
+
+
+def _left_of_pods(kills: list[Death], reports: list[Death]) -> list[Death]:
+    """Returns the reports except those of pods with the limit that a kill in a pod reached.
+
+    `kubectl describe` shows neither the uid of a pod nor the id of a container that ended.
+    """
+    by_limit: dict[int, list[int]] = {}
+    for number, kill in enumerate(kills):
+        if kill.pod_uid and not kill.pod and kill.limit_bytes:
+            by_limit.setdefault(kill.limit_bytes, []).append(number)
+    of_limit = {limit: Kills(kills, numbers) for limit, numbers in by_limit.items()}
+    return _left(
+        reports,
+        lambda report: (
+            of_limit.get(report.limit_bytes or 0)
+            if report.pod and not report.container_id
+            else None
+        ),
+        Kills.near,
+    )
 
 
 def _has_any(death: Death, names: Iterable[str]) -> bool:

@@ -19,9 +19,14 @@ from gctrace_analyzer.analysis.postmortem.death import DEEDS, EVICTOR, OR_CHILD
 from gctrace_analyzer.analysis.postmortem.deaths import deaths
 from gctrace_analyzer.analysis.postmortem.explanation import LAST_S, explain_death
 from gctrace_analyzer.analysis.postmortem.facts import Evidence, LastMinute, Limit, Resident
-from gctrace_analyzer.analysis.postmortem.heap_at_death import TIMESTAMP_S, heap_at_death
+from gctrace_analyzer.analysis.postmortem.heap_at_death import (
+    TIMESTAMP_S,
+    heap_at_death,
+    overshoot_of,
+)
 from gctrace_analyzer.analysis.postmortem.match import (
     NEAR,
+    ONLY_LOG,
     Match,
     by_place,
     is_previous,
@@ -31,7 +36,8 @@ from gctrace_analyzer.analysis.postmortem.match import (
 from gctrace_analyzer.analysis.postmortem.pairing import larger_beside
 from gctrace_analyzer.analysis.postmortem.proof import BY_KERNEL, of_other_cause
 from gctrace_analyzer.analysis.settings.known import known_of_container
-from gctrace_analyzer.analysis.settings.releases import may_limit
+from gctrace_analyzer.analysis.settings.naming import limit_ends, present
+from gctrace_analyzer.analysis.settings.releases import is_before_limits, may_limit
 from gctrace_analyzer.analysis.settings.setters import limit_sets_most_goals
 from gctrace_analyzer.analysis.spans import select
 from gctrace_analyzer.analysis.thresholds import DEFAULT
@@ -44,11 +50,12 @@ from gctrace_analyzer.ingest.evidence.wordings import THRESHOLD_KILLERS
 from gctrace_analyzer.units import MIB
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
     from datetime import datetime
 
     from gctrace_analyzer.analysis.postmortem.death import Death
     from gctrace_analyzer.analysis.settings.known import Settings
+    from gctrace_analyzer.analysis.settings.regimes import Regime
     from gctrace_analyzer.ingest.read import Log
     from gctrace_analyzer.schema import Row
 
@@ -134,6 +141,7 @@ def post_mortems(
     settings_of: Callable[[int], Settings],
     enriched: Callable[[], pl.DataFrame],
     intervals: Callable[[int], pl.DataFrame],
+    regimes_of: Callable[[int], Sequence[Regime]],
 ) -> list[PostMortem]:
     """Returns the post-mortem of every death in a log, in the order of its tables.
 
@@ -145,6 +153,7 @@ def post_mortems(
         settings_of: returns the known settings of a process.
         enriched: returns what `episodes.enrich` returns; only called if there is a death.
         intervals: returns the spans between the dumps or scrapes of a process.
+        regimes_of: returns the settings behind the heap goals of a process.
     """
     every = deaths(log.tables)
     matches = match_all(every, log.all_processes, log.tables["container_states"])
@@ -164,6 +173,7 @@ def post_mortems(
             settings_of(match.process)
             if match
             else known_of_container(given, log.tables, death),
+            limit_ends(None, present(regimes_of(match.process))) if match else None,
         )
         for number, (death, match) in enumerate(zip(every, matches, strict=True))
         if not (match and match.process in elsewhere)
@@ -178,6 +188,7 @@ def _post_mortem(
     enriched: pl.DataFrame,
     intervals: Callable[[int], pl.DataFrame],
     settings: Settings,
+    by_goals: tuple[float, float] | None,
 ) -> PostMortem:
     if death.is_unit and death.limit_bytes is None and not death.is_shared_limit:
         limit_mib = settings.value("container_limit_mib")
@@ -192,6 +203,10 @@ def _post_mortem(
         minute = replace(minute, next_goal_mib=min(goal, max(int(given), minute.live_mib or 0)))
     memory = _memory_at_death(death, cycles, tables)
     new_run = _new_run(death, match, cycles, tables["processes"])
+    ends_early = len(cycles) > 0 and minute.live_mib is None
+    if match and match.match_by[0] == ONLY_LOG and (new_run or ends_early):
+        # Neither its name nor its times fit.
+        match, cycles, minute, new_run = None, cycles.clear(), LastMinute(), None
     if new_run is not None:
         match, cycles, minute = None, cycles.clear(), LastMinute()
     if match and cycles.is_empty():
@@ -208,7 +223,12 @@ def _post_mortem(
         memory,
         is_before(death.logged_at or death.printed_at)
         or not may_limit(death.go_version)
-        or _is_before_limits(match.process if match else None, tables["processes"], settings),
+        or is_before_limits(
+            match.process if match else None,
+            tables["processes"],
+            settings.value("go_version"),
+        ),
+        by_goals,
         *(new_run or ()),
     )
     heap = heap_at_death(facts)
@@ -254,14 +274,6 @@ def _new_run(
     if usual_s is None or gap_s <= max(_MISSED_CYCLES * max(usual_s, due_s), TIMESTAMP_S):
         return None
     return last["end_s"], False
-
-
-def _is_before_limits(process: int | None, processes: pl.DataFrame, settings: Settings) -> bool:
-    """Returns whether the program has a Go version without memory limits."""
-    own = processes if process is None else processes.filter(process=process)
-    given = settings.value("go_version")
-    newest = [given] if given else own["go_version_max"].to_list()
-    return bool(newest) and not any(map(may_limit, newest))
 
 
 def _limit(death: Death, settings: Settings) -> Limit:
@@ -314,7 +326,7 @@ def _last_cycles(death: Death, cycles: pl.DataFrame) -> LastMinute:
         next_goal_mib=_next_goal(minute, last),
         alloc_most_mib_per_s=_highest_rate(minute.tail(len(minute) - 1)),
         stw_max_ms=longest_ms(minute, *PHASES.values()),
-        overshoot=_overshoot(minute),
+        overshoot=overshoot_of(minute),
         **rates_of(minute.tail(len(minute) - 1), *_RATES),
     )
     if _lacks_end(at_death):
@@ -354,23 +366,6 @@ def _highest_rate(cycles: pl.DataFrame) -> float | None:
     rates = select(cycles, pl.when(sums[1] > 0).then(sums[0] / sums[1])).to_series()
     rate = rates.max()
     return float(rate) if isinstance(rate, float) else None
-
-
-def _overshoot(minute: pl.DataFrame) -> float | None:
-    """Returns the highest ratio of a cycle's heap to its goal.
-
-    None if single allocations jumped over the goal: the next one may have any size.
-    """
-    goals = minute.filter(pl.col("heap_goal_mib") > _LEAST_GOAL_MIB)
-    jumped = (goals["heap_start_mib"] >= goals["heap_goal_mib"]).any()
-    most = (goals["heap_end_mib"] / goals["heap_goal_mib"]).max()
-    if jumped:
-        return None
-    return most if isinstance(most, float) else 1.0
-
-
-_LEAST_GOAL_MIB = 64
-"""MiB. In whole MiB, a heap just below a smaller goal may be printed as equal to it."""
 
 
 _RATES = ("gc_cpu_share", "alloc_mib_per_s")

@@ -196,7 +196,7 @@ def with_sum(
             )
         return
     if in_spite and not heap.is_outside:
-        had_more = gomemlimit is not None and heap.go_least_mib > gomemlimit
+        had_more = heap.go_least_mib > (gomemlimit or facts.gomemlimit_most_mib)
         yield from (FIND_GROWTH,) if grew else ()
         yield from () if had_more and grew else (MORE_MEMORY if had_more else COMPARE_TOTAL,)
         return
@@ -371,7 +371,8 @@ def without_cycles(
             yield from group_memory.not_of_go(facts, settings, with_go)
         return
     traced = log_of(facts, tables["container_states"])
-    is_go |= facts.death.by_runtime or _is_known_go(facts.death)
+    names = (facts.death.comm, facts.death.name, facts.death.unit, facts.death.container)
+    is_go |= facts.death.by_runtime or any(map(is_known_go, names))
     is_go |= traced is not None or facts.minute.last_gc_num is not None
     is_child = group_memory.may_be_child(facts.death)
     is_go |= not is_child and any(settings.value(name) is not None for name in _SETTINGS_OF_GO)
@@ -444,9 +445,10 @@ def _what_to_add(
 ) -> str:
     shows = "shows whether the live heap grew or the heap goal was above the limit."
     ends_early = facts.minute.last_gc_num is not None and (facts.minute.gap_s or 0) > 0
-    own = facts.match if ends_early else None
-    if own is not None and (traced is None or is_previous(own, tables["processes"])):
-        return "Add the rest of its log, up to the kill: it ends too early to show the cause."
+    if ends_early and facts.match is not None:
+        is_all = traced is None or is_previous(facts.match, tables["processes"])
+        rest = ", up to the kill" if is_all else f" (`{traced}`)"
+        return f"Add the rest of its log{rest}: it ends too early to show the cause."
     if traced is not None:
         is_new = facts.new_run_s is not None
         which = "the log of the container that was killed" if is_new else "its log"
@@ -464,11 +466,6 @@ def _what_to_add(
         f"{run} with GODEBUG=gctrace=1, keep its standard error, and add it to the input: it "
         f"{shows}"
     )
-
-
-def _is_known_go(death: Death) -> bool:
-    names = (death.comm, death.name, death.unit, death.container)
-    return any(map(is_known_go, names))
 
 
 def _buy_time(

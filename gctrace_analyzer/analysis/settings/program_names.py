@@ -23,8 +23,9 @@ _GENERAL = frozenset(
         run runs running out output log logs stderr stdout err error errors text txt json jsonl yaml
         yml csv data file dump dumps input tmp temp trace traces gctrace debug godebug golang app
         apps application main program prog proc process service services svc server daemon bin exe
-        cmd binary pod pods container containers docker podman kubectl kube kubernetes describe
-        inspect default journal journalctl syslog systemd message messages dmesg kern kernel console
+        cmd binary pod pods container containers containerd docker podman kubectl kube kubernetes
+        describe inspect default journal journalctl syslog systemd message messages dmesg kern
+        kernel console
         before after old new prev previous last current latest first second prod production staging
         stage dev test testing tests local sample samples example incident case oom killed kill
         kills crash crashed memory mem heap limit limits leak leaks thrash steady spike pause pauses

@@ -87,3 +87,10 @@ def newest_time(memstats: pl.DataFrame) -> Any:
     last_gc = pl.from_epoch("last_gc_unix_ns", "ns").dt.replace_time_zone("UTC")
     last_gc = pl.when(pl.col("last_gc_unix_ns") > 0).then(last_gc)
     return memstats.select(pl.max_horizontal(last_gc, "logged_at").max()).item()
+
+
+def is_before_limits(process: int | None, processes: pl.DataFrame, given: Any) -> bool:
+    """Returns whether the program has a Go version without memory limits."""
+    own = processes if process is None else processes.filter(process=process)
+    newest = [given] if given else own["go_version_max"].to_list()
+    return bool(newest) and not any(map(may_limit, newest))

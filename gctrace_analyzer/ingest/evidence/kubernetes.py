@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from gctrace_analyzer.frozen import frozen
 from gctrace_analyzer.ingest import numbers
 from gctrace_analyzer.ingest.evidence.docker import go_settings, got_sigkill, with_signal
-from gctrace_analyzer.ingest.evidence.message import KILLED_AT_START
+from gctrace_analyzer.ingest.evidence.message import KILLED_AT_START, bare_id
 from gctrace_analyzer.ingest.evidence.words import may_be_described
 from gctrace_analyzer.ingest.json_values import iso_utc, seconds_between
 
@@ -174,11 +174,12 @@ def pods(value: dict[str, Any]) -> list[Row]:
         described = specs.get(state.get("name"), {})
         row: Row = {
             "pod": meta.get("name"),
+            "pod_uid": meta.get("uid"),
             "namespace": meta.get("namespace"),
             "node": spec.get("nodeName"),
             "container": state.get("name"),
             "name": state.get("name"),
-            "container_id": (state.get("containerID") or "").rpartition("/")[2] or None,
+            "container_id": bare_id(state.get("containerID")),
             "restart_count": state.get("restartCount"),
             # The API server's answer has every limit of a container, including defaults.
             **_resources(
@@ -188,8 +189,9 @@ def pods(value: dict[str, Any]) -> list[Row]:
             **go_settings(_environment(described)),
         }
         row |= states(state.get("state") or {}, state.get("lastState") or {})
-        started = iso_utc(status.get("startTime"))
-        row["restarts_in_s"] = seconds_between(started, row["finished_at"])
+        row["restarts_in_s"] = seconds_between(
+            iso_utc(status.get("startTime")), row["finished_at"]
+        )
         if cause and got_sigkill(row) and not row["oom_killed"]:
             row |= {"stop_requested": True, "stopped_by": cause}
         rows.append(with_signal(row))
@@ -232,6 +234,7 @@ def inspections(value: dict[str, object]) -> list[Row]:
     quota, period = numbers.real(linux.get("cpuQuota")), numbers.real(linux.get("cpuPeriod"))
     row: Row = {
         "pod": labels.get("io.kubernetes.pod.name"),
+        "pod_uid": labels.get("io.kubernetes.pod.uid"),
         "namespace": labels.get("io.kubernetes.pod.namespace"),
         "container": about.get("name"),
         "name": about.get("name"),
@@ -266,10 +269,7 @@ def _environment(described: dict[str, Any]) -> dict[str, str]:
 def _resources(resources: dict[str, Any], *, is_whole: bool = False) -> Row:
     """Returns limits and requests; a memory limit of 0 means none if all limits are known."""
     limits, requests = resources.get("limits") or {}, resources.get("requests") or {}
-    memory, request = (
-        quantity(str(limits.get("memory", ""))),
-        quantity(str(requests.get("memory", ""))),
-    )
+    memory, request = (quantity(str(of.get("memory", ""))) for of in (limits, requests))
     return {
         "memory_limit_bytes": numbers.whole(memory or (0.0 if is_whole else None)),
         "memory_request_bytes": numbers.whole(request or None),
@@ -289,6 +289,9 @@ def states(now: dict[str, Any], last: dict[str, Any]) -> Row:
         **_killed(ended.get("reason"), ended.get("message")),
     }
     running = now.get("running") or {}
+    # A container that was started again has another id than the one that ended.
+    if (ended_id := bare_id(ended.get("containerID"))) or (ended and running):
+        row["container_id"] = ended_id
     row["started_at"] = iso_utc(ended.get("startedAt") or running.get("startedAt"))
     row["finished_at"] = iso_utc(ended.get("finishedAt"))
     return row
@@ -425,14 +428,16 @@ class _Described:
         if not fields.keys() & {"state", "last state", "restart count", "limits memory"}:
             return
         ended = "state" if fields.get("state") == "Terminated" else "last state"
+        now, last = (fields.get(name, "").lower() for name in ("state", "last state"))
+        is_later = (now, last) == ("running", "terminated")
         row: Row = {
             "line_no": int(fields.get("line_no", 1)),
             "container": fields.get("container"),
             "name": fields.get("container"),
-            "container_id": fields.get("container id", "").rpartition("/")[2] or None,
-            "status": fields.get("state", "").lower() or None,
+            "container_id": None if is_later else bare_id(fields.get("container id")),
+            "status": now or None,
             "reason": fields.get("state reason"),
-            "last_status": fields.get("last state", "").lower() or None,
+            "last_status": last or None,
             "last_reason": fields.get("last state reason"),
             **_killed(fields.get(f"{ended} reason"), fields.get(f"{ended} message")),
             "exit_code": numbers.whole(fields.get(f"{ended} exit code")),

@@ -143,6 +143,11 @@ def columns(match: re.Match[str]) -> Row:
     return row
 
 
+def bare_id(text: str | None) -> str | None:
+    """Returns a container id without the name of its runtime: `containerd://…`."""
+    return (text or "").rpartition("/")[2] or None
+
+
 def size_bytes(parts: Mapping[str, str | None], name: str) -> int | None:
     """Returns a size that a platform prints; MB and GB are binary, except next to `decimal`."""
     if (number := numbers.real(parts.get(name))) is None:

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 from gctrace_analyzer.ingest import json_values, numbers
 from gctrace_analyzer.ingest.evidence import kubernetes
 from gctrace_analyzer.ingest.evidence.docker import with_signal
-from gctrace_analyzer.ingest.evidence.message import TOOLCHAIN, given, size_bytes
+from gctrace_analyzer.ingest.evidence.message import TOOLCHAIN, bare_id, given, size_bytes
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Sequence
@@ -245,8 +245,7 @@ def _states(text: str) -> Iterator[Row]:
             about, is_last = _container(text, match.start(), match.end())
             state = {"terminated": ended}
             row = kubernetes.states({}, state) if is_last else kubernetes.states(state, {})
-            container_id = (match["id"] or "").rpartition("/")[2] or None
-            yield with_signal({**row, **about, "container_id": container_id})
+            yield with_signal({**row, **about, "container_id": bare_id(match["id"])})
 
 
 def _container(text: str, begin: int, end: int) -> tuple[Row, bool]:

@@ -308,7 +308,7 @@ def _by(death: PostMortem) -> str:
 
 def _matched(death: PostMortem) -> str:
     """Returns the evidence that the process is the one that died."""
-    if tuple(death.match_by) == ("only program",):
+    if death.confidence == "low" and death.match_by[0].startswith("only "):
         return "no other program in the input fits"
     return f"matched by {', '.join(death.match_by)}"
 

@@ -299,7 +299,8 @@ def test_a_kill_in_spite_of_a_memory_limit_with_room_follows_from_the_sum(
     more = explained(memory_limit_mib=400.0, live_before_mib=live_before_mib)
     assert more.preventable == "unknown"
     assert more.reading[-1] == (
-        "GOMEMLIMIT was 400 MiB, 78 % of the limit, and Go had more: GOMEMLIMIT is a soft limit."
+        "GOMEMLIMIT was 400 MiB, 78 % of the limit of 512 MiB, and Go had more: GOMEMLIMIT is a soft "
+        "limit."
     )
     # That Go had more does not have to be found out.
     assert [text.split(":")[0] for text in more.advice] == [
@@ -307,13 +308,13 @@ def test_a_kill_in_spite_of_a_memory_limit_with_room_follows_from_the_sum(
     ]
     less = explained(memory_limit_mib=400.0, **OUTSIDE)
     assert less.reading[-1] == (
-        "GOMEMLIMIT was 400 MiB, 78 % of the limit, and Go had less: the rest is memory that Go does "
-        "not count."
+        "GOMEMLIMIT was 400 MiB, 78 % of the limit of 512 MiB, and Go had less: the rest is memory "
+        "that Go does not count."
     )
     assert less.advice[0].startswith("Find out what uses the memory outside the heap")
     either = explained(memory_limit_mib=200.0, **OUTSIDE)
     assert either.reading[-1] == (
-        "GOMEMLIMIT was 200 MiB, 39 % of the limit. Either memory that Go does not count took "
+        "GOMEMLIMIT was 200 MiB, 39 % of the limit of 512 MiB. Either memory that Go does not count took "
         "more than the other 312 MiB, or the heap grew past GOMEMLIMIT, which is a soft limit."
     )
 
@@ -326,6 +327,13 @@ def test_a_limit_that_set_the_heap_goals_is_not_advised_again() -> None:
         "GOMEMLIMIT, whose value is unknown, set the heap goal to 300 MiB, 59 % of the limit"
     )
     assert not any(text.startswith("Set GOMEMLIMIT") for text in found.advice)
+    inferred = explained(limited=True, goal_mib=300, by_goals_mib=(190.4, 230.0))
+    assert inferred.reading[-1] == (
+        "By the heap goals, GOMEMLIMIT was 190–230 MiB, at most 45 % of the limit of 512 MiB, and Go "
+        "had more: GOMEMLIMIT is a soft limit."
+    )
+    # What the goals show does not have to be found out.
+    assert not any("Next time, compare" in text for text in inferred.advice)
     above = explained(limited=True, goal_mib=500)
     assert above.advice[0].startswith("Set GOMEMLIMIT=460MiB")
 

@@ -20,6 +20,7 @@ from gctrace_analyzer.analysis.postmortem.match import (
     task_name,
 )
 from gctrace_analyzer.schema import IDENTITY
+from tests.helpers.facts import log_of
 from tests.helpers.logs import KILL, journal, logfile, records
 
 if TYPE_CHECKING:
@@ -268,7 +269,7 @@ def kills(*named: str) -> list[str]:
         # PostgreSQL wrote no GC cycles.
         ("run.log", ["postgres", "leakd"], [None, 0]),
         ("run.log", ["leakd", "orders"], [None, None]),
-        ("leakd.log", ["orders"], [None]),
+        ("leakd.log", ["orders"], [0]),
         ("run.log", ["orders"], [0]),
         # It died only once, and nothing shows when.
         ("run.log", ["orders", "orders"], [None, None]),
@@ -284,6 +285,17 @@ def test_a_log_belongs_to_the_kill_of_its_name(
     if processes == [None, None]:
         assert all("does not show which" in death.reading[-1] for death in run.post_mortems())
         assert any("Save the log with times" in text for text in run.post_mortems()[0].advice)
+
+
+def test_the_only_log_may_be_that_of_a_program_with_another_name(tmp_path: Path) -> None:
+    """A file has the name of a service, the kernel that of its program."""
+    kern = logfile(tmp_path / "kern.log", kills("checkout"))
+    log = logfile(tmp_path / "orders.log", records(5))
+    (death,) = gca.read(log, kern).post_mortems()
+    assert (death.process, death.confidence) == (0, "low")
+    assert any("but their file has another name" in text for text in death.reading)
+    other = logfile(tmp_path / "billing.log", log_of(30).splitlines())
+    assert gca.read(log, other, kern).post_mortems()[0].process is None
 
 
 def test_of_kills_of_one_name_the_one_at_the_end_of_the_log_is_its_own(tmp_path: Path) -> None:

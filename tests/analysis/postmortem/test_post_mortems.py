@@ -192,6 +192,75 @@ def test_a_container_state_of_a_recorded_kill_is_not_a_second_death(tmp_path: Pa
     assert alone.kind == "Container OOMKilled (exit code 137)"
 
 
+UID, DEAD, LATER = "11112222-3333-4444-5555-666677778888", "a" * 64, "b" * 64
+RESTARTED: dict[str, Any] = {
+    "kind": "Pod",
+    "metadata": {"name": "api-0", "uid": UID},
+    "spec": {"containers": [{"name": "api", "resources": {"limits": {"memory": "1Gi"}}}]},
+    "status": {
+        "containerStatuses": [
+            {
+                "name": "api",
+                "containerID": f"containerd://{LATER}",
+                "state": {"running": {"startedAt": "2026-02-03T10:00:07Z"}},
+                "lastState": {
+                    "terminated": {
+                        "containerID": f"containerd://{DEAD}",
+                        "exitCode": 137,
+                        "reason": "OOMKilled",
+                        "finishedAt": "2026-02-03T10:00:06Z",
+                    }
+                },
+            }
+        ]
+    },
+}
+RESTARTED_DESCRIBED = f"""\
+Name:         api-0
+Containers:
+  api:
+    Container ID:   containerd://{LATER}
+    State:          Running
+      Started:      Tue, 03 Feb 2026 10:00:07 +0000
+    Last State:     Terminated
+      Reason:       OOMKilled
+      Exit Code:    137
+      Finished:     Tue, 03 Feb 2026 10:00:06 +0000
+    Restart Count:  1
+    Limits:
+      memory:  1Gi
+"""
+
+
+def in_pod(tmp_path: Path, comm: str, identifier: str) -> Path:
+    group = f"/kubepods/burstable/pod{UID}/{identifier}"
+    lines = (
+        "memory: usage 1048576kB, limit 1048576kB, failcnt 3",
+        "oom-kill:constraint=CONSTRAINT_MEMCG,nodemask=(null),cpuset=/,mems_allowed=0,"
+        f"oom_memcg={group},task_memcg={group},task={comm},pid=9,uid=0",
+        KILL.format(pid=9, comm=comm, kb=500_000),
+    )
+    return logfile(
+        tmp_path / "kern.log", [f"2026-02-03T10:00:06Z h kernel: {text}" for text in lines]
+    )
+
+
+@pytest.mark.parametrize("comm", ["server", "api"])
+@pytest.mark.parametrize("state", [json.dumps(RESTARTED), RESTARTED_DESCRIBED])
+def test_a_pod_that_was_started_again_died_once(comm: str, state: str, tmp_path: Path) -> None:
+    pod = logfile(tmp_path / "pod.txt", state.splitlines())
+    (found,) = gca.read(in_pod(tmp_path, comm, DEAD), pod).post_mortems()
+    assert (found.victim, found.pod, found.limit_mib) == (comm, "api-0", 1024)
+    assert found.resident_mib is not None
+
+
+def test_an_earlier_container_of_a_pod_died_too(tmp_path: Path) -> None:
+    pod = logfile(tmp_path / "pod.json", [json.dumps(RESTARTED)])
+    run = gca.read(in_pod(tmp_path, "server", "c" * 64), pod)
+    assert [found.pod for found in run.post_mortems()] == ["api-0", "api-0"]
+    assert run.container_states["container_id"].to_list() == [DEAD]
+
+
 def test_a_kill_before_the_first_cycle_has_no_last_cycle(tmp_path: Path) -> None:
     lines = journal(7, "api", KILL.format(pid=7, comm="api", kb=500_000), records(5))
     lines[-1] = lines[-1].replace("10:00:06Z", "09:59:59Z")

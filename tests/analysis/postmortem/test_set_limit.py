@@ -62,7 +62,10 @@ def advised_mib(advice: str) -> list[int]:
 @pytest.mark.parametrize("place", PLACES)
 def test_a_program_that_was_killed_with_a_low_gomemlimit_gets_no_higher_one(place: str) -> None:
     reading, advice = said(place, "billing-api", 1988)
-    assert "GOMEMLIMIT was 1,800 MiB, 88 % of the limit, and the program had 1,988" in reading
+    assert (
+        "GOMEMLIMIT was 1,800 MiB, 88 % of the limit of 2,048 MiB, and the program had 1,988"
+        in reading
+    )
     assert "at least 188 MiB" in reading
     assert not advised_mib(advice)
     assert "leave GOMEMLIMIT as it is" in advice

@@ -218,7 +218,7 @@ def test_two_pods_of_one_service_have_a_card_and_a_reason_each(tmp_path: Path) -
     found = verdict(run.analysis, run.advice)
     assert found is not None
     explained = next(each for each in run.post_mortems() if each.process == found.process)
-    assert f". {explained.pod}: It reached its limit: " in found.sentence
+    assert f". {explained.pod} reached its limit: " in found.sentence
     assert found.action.startswith(f"{explained.pod}: ")
     text = str(run.summary())
     for name in (OTHER, ORDERS):

@@ -66,10 +66,16 @@ POD: dict[str, Any] = {
         "containerStatuses": [
             {
                 "name": "api",
-                "containerID": "containerd://" + "a" * 64,
+                "containerID": "containerd://" + "b" * 64,
                 "restartCount": 3,
                 "state": {"running": {"startedAt": "2026-02-03T10:00:00Z"}},
-                "lastState": {"terminated": {"reason": "OOMKilled", "exitCode": 137}},
+                "lastState": {
+                    "terminated": {
+                        "containerID": "containerd://" + "a" * 64,
+                        "reason": "OOMKilled",
+                        "exitCode": 137,
+                    }
+                },
             }
         ]
     },
