@@ -69,7 +69,7 @@ def list_of(names: Sequence[str], mistyped: str) -> str:
     return ", ".join([*first, *more] if len(names) > _MANY else names)
 
 
-_SIMILAR = 0.6
+_SIMILAR = 0.65
 _MANY, _MOST = 12, 60
 """Names that fit into two lines, and into ten."""
 

@@ -106,9 +106,9 @@ def _document(query: str) -> Document:
             f"a line in quotes, {where}, a finding ({ids}), or a word or figure of reports "
             "(`explain words` lists them)"
         )
-        raise BadSettingError(
-            argument="finding", value=query, expected=expected, suggestion=near
-        )
+        is_id = re.fullmatch(r"(?i)gc-?\d+", query)
+        kind, expected = ("finding id", ids) if is_id else ("finding", expected)
+        raise BadSettingError(argument=kind, value=query, expected=expected, suggestion=near)
     if explanation is None:
         name = f"{query} ({note})" if place and note else query if place else "explain"
         problem = f"not a line of gctrace, nor of a kill: {printable(text)[:200]!r}"

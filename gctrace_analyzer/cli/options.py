@@ -35,6 +35,7 @@ _NOT_OPTIONS = {
     "topic": "COMMAND",
     "condition": "--fail-on",
     "finding": "LINE",
+    "finding id": "the id of a finding",
     "headers": "--header",
     "serve_for": "--for",
     "sides": "--side",

@@ -14,6 +14,7 @@ from gctrace_analyzer.analysis.settings.goal_ranges import HEAP_MINIMUM_MIB
 from gctrace_analyzer.analysis.summary import Summary
 from gctrace_analyzer.analysis.thresholds import DEFAULT, filled
 from gctrace_analyzer.ingest.believable import NO_GOAL_MIB
+from gctrace_analyzer.ingest.evidence.cgroups import short_name
 from gctrace_analyzer.ingest.gctrace.grammar import SHAPES, Shape
 from gctrace_analyzer.present.document import (
     Gap,
@@ -170,6 +171,9 @@ def _cut_short(text: str) -> Document | None:
     return None
 
 
+_LONGEST = 40
+"""Characters of a value. The meaning of a longer one would not fit next to it."""
+
 _DEATHS = ("oom_kills", "oom_invocations", "unit_events", "container_states", "runtime_fatal")
 
 
@@ -204,6 +208,10 @@ def _death(text: str, table: str, row: Mapping[str, Any], report: Report) -> Ite
         shown = mib(value / MIB) if column.unit == "B" else f"{value} {column.unit}".strip()
         if isinstance(value, datetime):
             shown = f"{value:%Y-%m-%d %H:%M:%S} UTC"
+        elif len(shown) > _LONGEST:
+            # The line above has it whole.
+            is_group = shown.startswith("/")
+            shown = short_name(shown).partition(" in ")[0] if is_group else f"{shown[:27]}…"
         yield Sentences([Sentence(f"{shown}  ", column.meaning, "bold")], width=30)
         yield Sentences([Sentence("", f"{column.name} · {column.source}")], 30, style="dim")
 

@@ -155,7 +155,8 @@ def test_options_may_stand_between_files(name: str) -> None:
             ["prometheus", STEADY],
             "for URL.\n  Expected the address of a server; to read this file",
         ),
-        (["explain", "GC999"], "for LINE.\n  Expected a line in quotes"),
+        (["explain", "GC999"], "for the id of a finding.\n  Expected GC001 to GC0"),
+        (["explain", "frobnicate"], "for LINE.\n  Expected a line in quotes"),
         ([STEADY, "--fail-on", "finding:GC999"], "for --fail-on.\n  Expected finding: "),
         (
             [STEADY, "--fail-on", "stw_p99>2"],
@@ -700,6 +701,18 @@ def test_explain_knows_findings_by_id_and_by_name(capsys: pytest.CaptureFixture[
         printed.append(capsys.readouterr().out)
     assert printed[0].startswith("GC016 limit-thrash\n")
     assert len(set(printed)) == 1
+
+
+def test_explain_shortens_a_control_group(capsys: pytest.CaptureFixture[str]) -> None:
+    group = f"/kubepods.slice/kubepods-burstable.slice/cri-containerd-{'a' * 64}.scope"
+    line = f"oom-kill:constraint=CONSTRAINT_MEMCG,nodemask=(null),cpuset={'a' * 64},mems_allowed=0,"
+    assert (
+        main(["explain", f"{line}oom_memcg={group},task_memcg={group},task=api,pid=9,uid=0"])
+        == 0
+    )
+    figures = [line for line in capsys.readouterr().out.splitlines() if line.startswith("  ")]
+    assert any(line.startswith("  container aaaaaaaaaaaa ") for line in figures)
+    assert max(map(len, figures)) <= 80
 
 
 @pytest.mark.parametrize(

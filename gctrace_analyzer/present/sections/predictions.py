@@ -12,6 +12,7 @@ from gctrace_analyzer.present.document import Gap, Paragraphs, Sentence, Sentenc
 from gctrace_analyzer.present.format import mib_per_s
 from gctrace_analyzer.present.sections import advice, headline
 from gctrace_analyzer.present.sections.report import title
+from gctrace_analyzer.present.sections.without_cycles import HOLDS
 from gctrace_analyzer.units import digits
 
 if TYPE_CHECKING:
@@ -77,13 +78,23 @@ _IF_IT_WAS = " If it was that, "
 """Beginning of what to do where only a fact is missing (`refusal.state_gogc`)."""
 
 
+_STATE_CONTAINER = (
+    "For a GOMEMLIMIT, add the memory limit of its container (`--container-limit 512MiB`)."
+)
+
+
 def _steps(report: Report, rows: pl.DataFrame, said: str, remedy: str) -> Iterator[Block]:
     """Yields what to do where nothing but perhaps a memory limit can be recommended."""
     first = rows.row(0, named=True)
     if remedy:
         action = f"{_IF_IT_WAS.lstrip()}{remedy}"
     elif first["now"]:
-        action = headline.verdict(report).action
+        # The profile shows what holds the heap, which no setting follows from.
+        action = headline.verdict(report).action.removesuffix(HOLDS).rstrip()
+        base, of_dumps = report.advice.baseline, report.analysis.cycles.is_empty()
+        is_sized = base.least_limit_mib is not None and base.has_limit and not base.endless
+        if is_sized and of_dumps and base.room_mib is None and not base.now.limit:
+            action = f"{_STATE_CONTAINER}\n{action}"
     else:
         action = order(first, report.advice)
     if action and action[1:] not in said:

@@ -75,7 +75,7 @@ _TO_RECORD = (
 _RECORD = f"R{_TO_RECORD[1:]}"
 _RECORD_IF_GO = f"If it is written in Go, {_TO_RECORD}".replace("run the program", "run it")
 _COSTS = f"To see what GC costs, run the program with {_GCTRACE}."
-_HOLDS = (
+HOLDS = (
     "To see what holds the heap, take a heap profile (`go tool pprof "
     "http://HOST:PORT/debug/pprof/heap`)."
 )
@@ -212,7 +212,7 @@ def _next_of_memory(report: Report) -> str:
     is_profile = any(source.kind == "pprof" for source in report.analysis.log.sources)
     if is_small or is_profile:
         return of_costs and _RECORD
-    return f"{_HOLDS}\n{of_costs}".rstrip()
+    return f"{of_costs}\n{HOLDS}".lstrip()
 
 
 def _of_ends(tables: Mapping[str, pl.DataFrame]) -> tuple[str, str] | None:
