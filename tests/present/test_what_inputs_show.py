@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import json
+from typing import TYPE_CHECKING
 
 import pytest
 
+import gctrace_analyzer as gca
 from gctrace_analyzer.errors import NoDataError
 from gctrace_analyzer.ingest.evidence.words import after_crash
 from gctrace_analyzer.present.sections import headline
 from gctrace_analyzer.testing import read_text
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 RESIDENT = "Time: {}s  Resident size: {}MB  MemStats.Sys: {}MB  MemStats.Alloc: 3.1MB\n"
 
@@ -136,6 +141,52 @@ def test_a_memory_limit_that_fills_the_container_is_said_before_it_is_killed(
     )
     shown = " ".join(str(read_text(text).summary()).split())
     assert ("▸ Set GOMEMLIMIT=460MiB, 90 % of the limit, if the live" in shown) is said
+
+
+STATS = (
+    "services:\n  api:\n    environment:\n      - GOMEMLIMIT={}MiB\n    mem_limit: 384m\n\n"
+    "CONTAINER ID   NAME   CPU %   MEM USAGE / LIMIT     MEM %    PIDS\n"
+    "fe7834d3e921   api    0.01%   360.3MiB / 384MiB     93.82%   4\n"
+)
+
+
+def test_a_memory_limit_that_leaves_room_is_not_raised_where_none_is_left(
+    tmp_path: Path,
+) -> None:
+    alone = tmp_path / "stats.txt"
+    alone.write_text(STATS[STATS.index("CONTAINER") :])
+    for run in (read_text(STATS.format(320)), gca.read(alone, memory_limit="320MiB")):
+        shown = " ".join(str(run.summary()).split())
+        assert (
+            "▸ GOMEMLIMIT is 320 MiB already. If the program in the container api is written in "
+            "Go, at least 40.3 MiB are memory that Go does not count, page cache included, or its "
+            "live heap does not fit: raise the limit, or lower GOMEMLIMIT if the live heap is "
+            "smaller." in shown
+        )
+    shown = " ".join(str(read_text(STATS.format(370)).summary()).split())
+    assert "▸ Set GOMEMLIMIT=345MiB, 90 % of the limit, if the live heap is smaller." in shown
+    run = read_text(
+        "$ systemctl show api -p MemoryHigh,MemoryCurrent,Environment\n"
+        f"MemoryHigh={2 << 30}\nMemoryCurrent={2 << 30}\nEnvironment=GOMEMLIMIT=1700MiB\n"
+    )
+    shown = " ".join(str(run.summary()).split())
+    assert "does not fit: raise MemoryHigh, or lower GOMEMLIMIT" in shown
+
+
+@pytest.mark.parametrize(
+    ("line", "cpu", "heap"),
+    [
+        ("gc 105 @5291.789s 33%: ... 18348->20183->18309 MB, 18348 MB goal, 12 P", 33, True),
+        ("gc 105 @5291.789s 7%: 0.018+1.2", 7, False),
+        ("gc 105 @5291.789s 7%: 0.01and then 18348->20183->18309 MB, 18348 MB goal", 7, False),
+    ],
+)
+def test_the_rest_of_a_line_that_was_not_read_shows_what_gc_costs(
+    line: str, cpu: int, heap: bool
+) -> None:
+    shown = " ".join(str(read_text(f"{line}\n").summary()).split())
+    assert f"GC took {cpu} % of the CPU in the first 1h 28m of the program." in shown
+    assert ("Its live heap was 17.9 GiB" in shown) is heap
 
 
 def test_values_below_a_command_are_those_of_its_files() -> None:

@@ -143,6 +143,7 @@ class Death:
     total_vm_bytes: int | None = None
     anon_rss_bytes: int | None = None
     shmem_rss_bytes: int | None = None
+    oom_score_adj: int | None = None
     requested_bytes: int | None = None
     in_use_bytes: int | None = None
     used_bytes: int | None = None

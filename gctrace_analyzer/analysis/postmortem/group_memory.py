@@ -9,6 +9,7 @@ from gctrace_analyzer.analysis.postmortem.facts import LEAST_MIB, MOST_OF_ALL, M
 from gctrace_analyzer.analysis.postmortem.heap_at_death import NOTABLE
 from gctrace_analyzer.analysis.settings.known_programs import is_not_go
 from gctrace_analyzer.analysis.settings.program_names import agree
+from gctrace_analyzer.ingest.evidence.message import SLOWED
 from gctrace_analyzer.units import MIB, size_text
 
 if TYPE_CHECKING:
@@ -36,6 +37,12 @@ FIND_NEIGHBOURS = (
 )
 FIND_LARGEST = (
     "Find out which program has the most memory, and limit it, or give the host more."
+)
+# By the score of the kernel, in which only a negative oom_score_adj makes up for memory.
+_NOT_IN_PROGRAMS = (
+    "Find the memory outside of large programs: the kernel found none with more than the {} of {}, "
+    "unless its oom_score_adj is negative. Look at tmpfs (`df -t tmpfs`), slab (`slabtop`), huge "
+    "pages, and many small programs together."
 )
 _FIND_UNLISTED = (
     "Find out what has most of the {}: the programs listed had less than half. Mem-Info in the "
@@ -130,7 +137,11 @@ def on_host(facts: Evidence) -> str:
         return _FIND_UNLISTED.format(size_text(host_mib))
     name, size_mib = facts.memory.largest or ("", 0.0)
     if not name or size_mib < MOST_OF_ALL * LEAST_MIB["global"]:
-        return FIND_LARGEST
+        adjusted = facts.death.oom_score_adj
+        is_small = facts.is_small or 0 < facts.own_mib < MOST_OF_ALL * LEAST_MIB["global"]
+        if adjusted is None or adjusted > 0 or not is_small:
+            return FIND_LARGEST
+        return _NOT_IN_PROGRAMS.format(size_text(facts.own_mib), facts.death.victim)
     return f"To buy time, move {name} ({size_text(size_mib)}) to another host, or limit its memory."
 
 
@@ -318,15 +329,21 @@ _READ_STAT = (
 )
 
 
-def near_limit(row: Mapping[str, Any], of: str, least_mib: int, limit: str) -> str:
+LOWER_LIMIT = "Set GOMEMLIMIT={}MiB, 90 % of {}, if the live heap is smaller."
+
+
+def near_limit(row: Mapping[str, Any], of: str, given_mib: float | None) -> str:
     """Returns what to do about a container near its limit that was not killed.
 
     Args:
         row: a row of `container_states`.
         of: the words for the container.
-        least_mib: the GOMEMLIMIT that leaves room under the limit.
-        limit: the words for the limit.
+        given_mib: GOMEMLIMIT, if known. It is never raised.
     """
+    least_mib = int(MOST_OF_LIMIT * row["memory_limit_bytes"] / MIB)
+    limit = "MemoryHigh" if row["event"] == SLOWED else "the limit"
+    if (given_mib or 0.0) > least_mib:
+        return LOWER_LIMIT.format(least_mib, limit)
     anonymous = row["anon_rss_bytes"]
     if anonymous is not None and anonymous < MOST_OF_ALL * row["memory_limit_bytes"]:
         return (
@@ -335,6 +352,17 @@ def near_limit(row: Mapping[str, Any], of: str, least_mib: int, limit: str) -> s
             "in memory (tmpfs)."
         )
     first = _READ_STAT if row["failcnt"] and anonymous is None else ""
+    if given_mib:
+        beyond = (row["memory_now_bytes"] or row["memory_used_bytes"] or 0) / MIB - given_mib
+        why = (
+            f"at least {size_text(beyond)} are memory that Go does not count, page cache included, "
+            "or its live heap does not fit: "
+        )
+        return (
+            f"{first}GOMEMLIMIT is {size_text(given_mib)} already. If the program in {of} is "
+            f"written in Go, {why * (beyond > 0)}raise {limit}, or lower GOMEMLIMIT if the live "
+            "heap is smaller."
+        )
     return (
         f"{first}If the program in {of} is written in Go, set GOMEMLIMIT={least_mib}MiB (90 % of "
         f"{limit}), if its live heap and the memory outside Go fit{_IF_NEW}. Otherwise, raise "

@@ -214,6 +214,7 @@ def _limits(
 ) -> Iterator[str]:
     """Yields the memory limit to set."""
     limit = facts.limit.limit_mib
+    now = "" if gomemlimit is None else f" (now {size_text(gomemlimit)})"
     if facts.death.killer == EVICTOR:
         yield _request_more(facts)
     elif limit is None and facts.minute.limited:
@@ -226,13 +227,13 @@ def _limits(
         )
     elif limit is None and facts.death.scope == "memcg":
         yield (
-            "Set GOMEMLIMIT to 90 % of the memory limit of its cgroup, so that GC runs before "
-            "memory reaches it."
+            f"Set GOMEMLIMIT{now} to 90 % of the memory limit of its cgroup"
+            f"{' if that is lower' * bool(now)}, so that GC runs before memory reaches it."
         )
     elif facts.is_small:
         yield group_memory.on_host(facts)
     elif limit is None:
-        yield "Set a memory limit for the service, and GOMEMLIMIT to 90 % of it."
+        yield f"Set a memory limit for the service, and GOMEMLIMIT{now} to 90 % of it."
     elif facts.is_before_limits and heap.least_limit_mib <= MOST_OF_LIMIT * limit:
         yield without_limits(limit)
     elif heap.is_outside and not facts.is_before_limits:
@@ -317,7 +318,6 @@ _UPGRADE = (
     "Upgrade to Go 1.19 or later, which has GOMEMLIMIT, and set it to {}; "
     "until then, a lower GOGC keeps the heap goal lower."
 )
-
 
 _IF_IT_FITS = (
     "Both help if the live heap and the memory outside of Go fit; otherwise, raise the limit."

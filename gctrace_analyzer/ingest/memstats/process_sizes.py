@@ -481,7 +481,7 @@ def _of_processes(text: str) -> Iterator[str]:
         )
         yield (
             f"Resident: {', '.join(listed)}. What processes share counts more than once. GOGC and "
-            "GOMEMLIMIT act on a Go program alone, not on its children."
+            "GOMEMLIMIT act on each Go process by itself (children inherit them), and on no other."
         )
     for (name, _), own in readings.items() if len(readings) == 1 else ():
         if len({*own}) > 1:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from typing import TYPE_CHECKING, Any
 
 import polars as pl
@@ -55,6 +56,33 @@ def costs(report: Report) -> Iterator[str]:
         yield f"Only {dump}s with times, and a cycle between them, show what GC costs now."
     else:
         yield f"Only a second {dump}, some time later, shows what GC costs now."
+
+
+# A word between head and heap would be another write, whose heap may be another program's.
+_HEAD_OF_LINE = re.compile(
+    r"gc #?\d+ @(?P<elapsed_s>\d+(?:[.,]\d+)?)s (?P<cpu>\d+)%: ?"
+    r"(?:(?:[-\d.,+/ …]|ms|clock|cpu)*? \d+->\d+->(?P<live>\d+) MB, (?P<goal>\d+) MB goal)?"
+)
+
+
+def of_unread(rejected: pl.DataFrame) -> str | None:
+    """Returns what the last line that could not be read still shows of GC; None if nothing."""
+    for row in rejected.reverse().iter_rows(named=True):
+        heads = [*_HEAD_OF_LINE.finditer(row["text"])]
+        elapsed_s = float(heads[0]["elapsed_s"].replace(",", ".")) if len(heads) == 1 else 0.0
+        if elapsed_s <= 0:
+            continue
+        cpu, live, goal = heads[0].group("cpu", "live", "goal")
+        heap = live and (
+            f" Its live heap was {mib(float(live))}, and the heap goal of that cycle was "
+            f"{mib(float(goal))}."
+        )
+        return (
+            f"Of a gctrace line that could not be read ({place(row['source'], row['line_no'])}), "
+            f"the rest shows that GC took {'under 1' if cpu == '0' else cpu} % of the CPU in the "
+            f"first {duration(elapsed_s)} of the program.{heap or ''}"
+        )
+    return None
 
 
 def _since_start(report: Report) -> Iterator[str]:

@@ -13,7 +13,7 @@ from gctrace_analyzer.analysis.metrics.since_start import shows_costs
 from gctrace_analyzer.analysis.postmortem.circumstances import GO_CODE, holders, restarted
 from gctrace_analyzer.analysis.postmortem.death import UNITS
 from gctrace_analyzer.analysis.postmortem.facts import LEAST_LIMIT_MIB, MOST_OF_LIMIT
-from gctrace_analyzer.analysis.postmortem.group_memory import near_limit
+from gctrace_analyzer.analysis.postmortem.group_memory import LOWER_LIMIT, near_limit
 from gctrace_analyzer.analysis.postmortem.memory_of_dumps import (
     FEWEST_DUMPS,
     Memory,
@@ -48,6 +48,7 @@ from gctrace_analyzer.present.sections.since_start import (
     force_less,
     is_costly,
     is_little,
+    of_unread,
 )
 from gctrace_analyzer.units import MIB
 
@@ -110,15 +111,15 @@ _NOT_KILLABLE = (
     "are never killed (/proc/PID/oom_score_adj), and whether the limit leaves room for them."
 )
 
-_LOWER_LIMIT = "Set GOMEMLIMIT={}MiB, 90 % of {}, if the live heap is smaller."
 _LIMIT_OTHER = "Limit the memory of {} by its own settings, or give it more."
+_ADD_WHOLE = "Add the log as the program printed it."
 _LET_KILL = "Raise its limit, which lets its processes go on, or turn its OOM killer on."
 _PANICS = "With vm.panic_on_oom=0 the kernel kills one process instead of stopping the host."
 
 
 def no_verdict(report: Report) -> tuple[str, str]:
     """Returns what an input without a verdict shows, and what to add; both are sentences."""
-    tables = report.analysis.tables
+    tables, settings = report.analysis.tables, report.analysis.settings
     if (ended := _of_ends(tables)) is not None:
         return ended
     unnamed = "Its control group" if report.analysis.memory else "The container"
@@ -126,7 +127,7 @@ def no_verdict(report: Report) -> tuple[str, str]:
     used = [*islice(dict.fromkeys(_used_of_limits(states, unnamed)), _MOST_CONTAINERS)]
     if restarts := [*islice(_restarted(states), _MOST_CONTAINERS)]:
         is_slowed = (states["event"] == SLOWED).any()
-        advice = _next_of_used(states, used) if is_slowed else _LAST_WORDS
+        advice = _next_of_used(states, used, settings) if is_slowed else _LAST_WORDS
         return " ".join([*restarts, *used]), advice
     if report.analysis.memory:
         said = [*costs(report)], [*(above_limit if figures(report) else _sizes)(report)]
@@ -134,7 +135,7 @@ def no_verdict(report: Report) -> tuple[str, str]:
             said = said[::-1]
         return " ".join(chain(*said, used)), _next_of_memory(report)
     if used:
-        return " ".join(used), _next_of_used(states, used)
+        return " ".join(used), _next_of_used(states, used, settings)
     if (profiled := report.analysis.profiled) and (shown := profiled.allocation):
         return f"The profile shows no costs of GC. In it, {shown}.", _RECORD_TOO
     if runs := len(tables["benchmarks"]):
@@ -150,7 +151,8 @@ def no_verdict(report: Report) -> tuple[str, str]:
         largest = _LARGEST.search(shown)
         name = largest[1] if largest else None
         return shown, _LIMIT_OTHER.format(name) if is_not_go(name) else _RECORD_IF_GO
-    return _of_settings(report.analysis.settings)
+    unread = of_unread(tables["rejected"])
+    return (unread, _ADD_WHOLE) if unread else _of_settings(settings)
 
 
 def _of_settings(settings: Settings) -> tuple[str, str]:
@@ -161,11 +163,11 @@ def _of_settings(settings: Settings) -> tuple[str, str]:
     return (
         f"GOMEMLIMIT is {mib(own)}, which leaves no room for memory that Go does not count below "
         f"the container's limit, {mib(limit)}.",
-        _LOWER_LIMIT.format(int(MOST_OF_LIMIT * limit), "the limit"),
+        LOWER_LIMIT.format(int(MOST_OF_LIMIT * limit), "the limit"),
     )
 
 
-def _next_of_used(states: pl.DataFrame, used: list[str]) -> str:
+def _next_of_used(states: pl.DataFrame, used: list[str], settings: Settings) -> str:
     """Returns what to do about containers of which only the memory use is known."""
     if used[0].startswith("The node "):
         return ""
@@ -176,12 +178,10 @@ def _next_of_used(states: pl.DataFrame, used: list[str]) -> str:
     is_near = (most > MOST_OF_LIMIT) | pl.col("event").eq_missing(SLOWED)
     near = states.filter(is_enough, is_near)
     for row in near.sort(most, descending=True).head(1).iter_rows(named=True):
-        least = int(MOST_OF_LIMIT * row["memory_limit_bytes"] / MIB)
-        limit = "MemoryHigh" if row["event"] == SLOWED else "the limit"
-        if (row["gomemlimit_bytes"] or 0) / MIB > least:
-            return _LOWER_LIMIT.format(least, limit)
-        of = _subject(row, "it").replace("The ", "the ", 1)
-        return near_limit(row, of, least, limit)
+        given = (row["gomemlimit_bytes"] or 0) / MIB or None
+        if states.select(pl.coalesce("name", "container", "pod")).n_unique() == 1:
+            given = given or settings.value("memory_limit_mib")
+        return near_limit(row, _subject(row, "it").replace("The ", "the ", 1), given)
     return _RECORD_IF_GO.replace("If it", "If one of them" if len(used) > 1 else "If it")
 
 

@@ -463,6 +463,14 @@ def test_a_go_version_without_memory_limits_gets_no_limit() -> None:
         assert found.preventable != "yes"
 
 
+def test_a_memory_limit_that_is_set_is_named_before_it_is_to_be_changed() -> None:
+    found = explained(memory_limit_mib=450.0, limit_mib=None)
+    assert (
+        "Set GOMEMLIMIT (now 450 MiB) to 90 % of the memory limit of its cgroup if that is lower"
+        in found.advice[0]
+    )
+
+
 def test_a_limit_that_already_makes_gc_run_is_not_to_be_set() -> None:
     # The live heap grew through the memory limit: a limit of another size changes nothing.
     own: dict[str, Any] = {
@@ -794,7 +802,7 @@ def test_who_held_the_memory_is_said_by_program(pid: int | None, also: str) -> N
         (None, None, "partly", "Set a memory limit for the service, and GOMEMLIMIT to 90 % of it."),
         (475.0, 500.0, "unknown", COMPARE_TOTAL),
         (480.0, 500.0, "partly", "Set GOMEMLIMIT=450MiB: it is 480 MiB now, which leaves no room for memory that Go does not count below the limit of 500 MiB."),
-        (480.0, None, "partly", "Set a memory limit for the service, and GOMEMLIMIT to 90 % of it."),
+        (480.0, None, "partly", "Set a memory limit for the service, and GOMEMLIMIT (now 480 MiB) to 90 % of it."),
     ],
 )  # fmt: skip
 def test_the_memory_limit_that_is_advised(

@@ -708,6 +708,19 @@ def test_a_small_victim_is_not_why_the_host_was_short() -> None:
         assert advice in death.advice[0]
 
 
+@pytest.mark.parametrize(("adjusted", "is_largest"), [(0, True), (300, False)])
+def test_the_memory_is_in_no_program_if_the_largest_is_small(
+    adjusted: int, is_largest: bool
+) -> None:
+    sizes = "total-vm:1058452kB, anon-rss:9464kB, file-rss:4kB, shmem-rss:5736kB, UID:0"
+    kill = (
+        f"kernel: Out of memory: Killed process 289 (debos) {sizes} oom_score_adj:{adjusted}\n"
+    )
+    (death,) = read_text(kill).post_mortems()
+    said = "the kernel found none with more than the 14.8 MiB of debos"
+    assert (said in death.advice[0]) is is_largest
+
+
 def test_the_sizes_of_a_group_say_that_its_limit_was_reached() -> None:
     stats = "Memory cgroup stats for /kubepods/pod1{}: cache:0KB rss:613460KB rss_huge:256000KB"
     rows = kernel(

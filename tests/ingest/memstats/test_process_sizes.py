@@ -132,6 +132,8 @@ def test_a_few_processes_of_one_name_are_distinguished_by_their_pids() -> None:
         in shown("".join(rows[:2]))
     )
     assert "Resident: dockerd 3,955 MiB (5 processes). What" in shown("".join(rows))
+    # Children inherit the environment, and a child in Go obeys it.
+    assert "act on each Go process by itself (children inherit them)" in shown("".join(rows))
 
 
 def test_the_memory_of_a_unit_is_that_of_its_control_group() -> None:
