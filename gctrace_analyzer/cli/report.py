@@ -44,7 +44,6 @@ from gctrace_analyzer.files import without_secrets
 from gctrace_analyzer.frozen import frozen
 from gctrace_analyzer.ingest.sources import is_server
 from gctrace_analyzer.present.document import Gap, Paragraphs
-from gctrace_analyzer.present.format import dotted
 from gctrace_analyzer.schema import PlotName, TableName
 
 if TYPE_CHECKING:
@@ -197,13 +196,16 @@ def _next(run: Run, args: argparse.Namespace) -> Document:
     has_cycles = run.analysis.summary.cycles > 0
     has_runs = has_cycles and run.processes["source"].n_unique() > 1
     verbs = [*_PREDICT * (has_cycles and run.advice.is_available), *_COMPARE * has_runs]
-    inputs = [source.name for source in run.sources]
-    commands = [shlex.join(["gctrace-analyze", verb.split()[0], *inputs]) for verb in verbs]
-    page = retyped(args, "report.html")
-    steps = [f"{page}{' · run ' * bool(verbs)}{', '.join(verbs)}"]
-    are_typed = {*inputs} <= {*args.words} and page.startswith("gctrace-analyze")
-    if are_typed and all(len(command) <= LONGEST_COMMAND for command in commands):
-        steps = [*map(str.strip, dotted([page, *commands], LONGEST_COMMAND))]
+    steps = [retyped(args, "report.html")]
+    if verbs:
+        first, *others = (verb.split()[0] for verb in verbs)
+        inputs = [source.name for source in run.sources]
+        options = [*["--all"] * (not args.everything), "-o report.html"]
+        # A report fits one screen, so one command stands for the others.
+        one = shlex.join(["gctrace-analyze", first, *inputs])
+        one += f" · also {', '.join([*others, *options])}"
+        are_typed = {*inputs} <= {*args.words} and len(one) <= LONGEST_COMMAND
+        steps = [one if are_typed else f"add {' or '.join(options)} · run {', '.join(verbs)}"]
     named = {facts.name: facts.profiles_at for facts in run.sources if facts.profiles_at}
     if named:
         name, url = next(iter(named.items()))

@@ -130,12 +130,9 @@ def test_only_commands_that_have_something_to_say_are_suggested(
         assert main([str(log), *map(str, others)]) == 0
         assert f"Next: add --all or -o report.html{names}\n" in capsys.readouterr().out
     monkeypatch.chdir(tmp_path)
-    assert main([log.name, other.name]) == 0
-    command, typed = "gctrace-analyze", f"{log.name} {other.name}"
-    commands = (
-        f"{command} {typed} --all -o report.html",
-        *(f"{command} {verb} {typed}" for verb in ("recommend", "whatif", "compare")),
-    )
-    lines = capsys.readouterr().out.split("Next: ")[1].splitlines()
-    assert [part for line in lines for part in line.strip().split(" · ")] == [*commands]
-    assert all(len(line) <= 74 for line in lines)
+    assert main([log.name]) == 0
+    command = "gctrace-analyze run.log --all -o report.html"
+    assert capsys.readouterr().out.endswith(f"Next: {command}\n")
+    assert main([other.name]) == 0
+    command = "gctrace-analyze recommend other.log · also whatif, --all, -o report.html"
+    assert capsys.readouterr().out.endswith(f"Next: {command}\n")
