@@ -23,7 +23,7 @@ def test_wrong_inputs_are_reported_before_a_worker_is_started(
     assert main(["fleet", str(tmp_path / "*.log")]) == 3
     assert "no file found" in capsys.readouterr().err
     assert main(["fleet"]) == 2
-    assert "Expected an input" in capsys.readouterr().err
+    assert "Expected logs" in capsys.readouterr().err
     assert main(["fleet", "a.log", "-o", "a.parquet", "-o", "b.parquet"]) == 2
     assert "one folder" in capsys.readouterr().err
     assert main(["fleet", "ftpx://h/a.log"]) == 2
