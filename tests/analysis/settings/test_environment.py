@@ -26,10 +26,14 @@ linux_only = pytest.mark.skipif(not Path("/proc/self").is_dir(), reason="needs /
 
 @pytest.fixture
 def pid() -> Iterator[int]:
-    """A process that was started with GOGC=200."""
-    words = [sys.executable, "-c", "input()"]
+    """A process that was started with GOGC=200, and that runs."""
+    words = [sys.executable, "-c", "print(flush=True); input()"]
     environment = {**os.environ, "GOGC": "200"}
-    with subprocess.Popen(words, stdin=subprocess.PIPE, env=environment) as process:
+    pipe = subprocess.PIPE
+    with subprocess.Popen(words, stdin=pipe, stdout=pipe, env=environment) as process:
+        assert process.stdout is not None
+        # Until exec has set up the new program, its environment in /proc is empty.
+        process.stdout.readline()
         yield process.pid
         process.communicate(b"\n")
 
