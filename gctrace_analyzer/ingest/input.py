@@ -437,24 +437,24 @@ def _add_values(part: Part, kind: str, text: str) -> None:
         return
     part.rows = values.rows
     part.wrappers.update(kind for kind in values.kinds)
-    _add_rings(part, values.expvar)
+    _add_rings(part, values.dumps)
     part.rejected += [Reject(number, why, cut[:500]) for number, why, cut in values.cut]
     # A text may have thousands of fragments without messages, such as settings of programs.
     if not JSON_FRAGMENT.match(text) or sections.have_messages(values.records):
         _add_lines(part, values.records)
 
 
-def _add_rings(part: Part, expvar: list[tuple[int, dict[str, object]]]) -> None:
-    """Adds the single pauses, times and command line of expvar documents."""
+def _add_rings(part: Part, dumps: list[tuple[int, dict[str, object]]]) -> None:
+    """Adds the single pauses, times and command line of documents of MemStats and expvar."""
     from gctrace_analyzer.ingest.memstats import snapshots
     from gctrace_analyzer.ingest.metrics import go_json
 
-    times = {line_no: go_json.time_of(value) for line_no, value in expvar}
+    times = {line_no: go_json.time_of(value) for line_no, value in dumps}
     for row in part.rows.get("memstats", ()):
         row.setdefault("logged_at", times.get(row["line_no"]))
-    pauses = go_json.pauses_of(expvar)
+    pauses = go_json.pauses_of(dumps)
     part.cycle_pauses = pauses if len(pauses) else None
-    part.command = snapshots.command_of(value for _, value in expvar)
+    part.command = snapshots.command_of(value for _, value in dumps)
 
 
 def _add_metrics(part: Part, text: str) -> None:

@@ -432,8 +432,11 @@ def test_what_a_dyno_uses_has_its_swap() -> None:
 def test_one_size_of_the_heap_is_enough_for_metrics() -> None:
     name, mib = "go_memstats_heap_inuse_bytes", 1 << 20
     text = "".join(f'{name}{{instance="{n}:80"}} {n * mib}\n' for n in (46, 49))
-    sentence = headline.verdict(read_text(text).report()).sentence
-    assert "The peak heap in use of the 2 programs was from 46.0 MiB to 49.0 MiB." in sentence
+    rows = read_text(text).memory()
+    assert [(row.needed_is, row.needed_max_mib) for row in rows] == [
+        ("heap in use", 46.0),
+        ("heap in use", 49.0),
+    ]
 
 
 def _dumps(sizes: list[int], cycles: list[int]) -> str:
@@ -506,7 +509,10 @@ def test_one_of_two_programs_without_a_cycle_does_not_hide_the_other() -> None:
         for pod, cycles in (("a", 0), ("b", 40))
     )
     found = headline.verdict(read_text(scrape).report())
-    assert "the 2 programs have run 40 GC cycles and stopped them for 400 ms" in found.sentence
+    assert (
+        "(b) was stopped longest: 40 GC cycles have stopped the program for 400 ms"
+        in found.sentence
+    )
     assert "under load" not in found.action
 
 

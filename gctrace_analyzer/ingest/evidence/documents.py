@@ -40,14 +40,14 @@ class Values:
         records: log records as lines of JSON.
         cut: values that are incomplete or of unexpected types: line, reason and text.
         kinds: the recognised formats, one name per row or value.
-        expvar: documents of expvar, with their lines.
+        dumps: documents of MemStats and expvar, with their lines.
     """
 
     rows: Rows = field(default_factory=dict)
     records: list[NumberedLine] = field(default_factory=list)
     cut: list[tuple[int, str, str]] = field(default_factory=list)
     kinds: list[str] = field(default_factory=list)
-    expvar: list[tuple[int, dict[str, object]]] = field(default_factory=list)
+    dumps: list[tuple[int, dict[str, object]]] = field(default_factory=list)
 
     def add(self, kind: str, table: str, row: Row, line_no: int) -> None:
         """Adds a row that was found in a value of the given kind."""
@@ -173,8 +173,8 @@ def _add_object(value: dict[str, object], line_no: int, values: Values) -> None:
         if rows := list(rows_of(value)):
             for row in rows:
                 values.add(kind, table, row, line_no)
-            if kind == "expvar":
-                values.expvar.append((line_no, value))
+            if table == "memstats":
+                values.dumps.append((line_no, value))
             return
     if messages:
         return

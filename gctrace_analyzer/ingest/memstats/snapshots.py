@@ -1,11 +1,11 @@
-"""Recognises single expvar dumps in several files as dumps of one process.
+"""Recognises single dumps of MemStats or expvar in several files as dumps of one process.
 
 A dump has the end times of the last 256 cycles, to the nanosecond. So two dumps of one process have
 common end times unless more cycles lie between them, and dumps of two processes never have any.
-Dumps that are further apart belong to one process if all of this is true: the command line is the
-same, the names differ only by numbers in the order of the cycles, the counters rise, and between
-two dumps there are about as many cycles per second, and bytes per cycle, as in both. Two files
-alone may agree by chance.
+Dumps that are further apart belong to one process if all of this is true: the command line, which
+only expvar has, is the same, the names differ only by numbers in the order of the cycles, the
+counters rise, and between two dumps there are about as many cycles per second, and bytes per cycle,
+as in both. Two files alone may agree by chance.
 """
 
 from __future__ import annotations
@@ -152,21 +152,22 @@ def _by_name(
     joined_groups = []
     for group in proven:
         patterns = {_NUMBER.sub("#", file.source) for file in group}
-        command = next((commands[f.source] for f in group if f.source in commands), None)
-        if len(patterns) == 1 and command is not None:
+        command = next((commands[f.source] for f in group if f.source in commands), "")
+        if len(patterns) == 1:
             alike.setdefault((patterns.pop(), command), []).append(group)
         elif len(group) > 1:
             joined_groups.append(group)
     notes: list[str] = []
-    for groups in alike.values():
+    for (_, command), groups in alike.items():
         groups.sort(key=lambda group: group[0].order)
         files = [file for group in groups for file in group]
         fits = all(_continues(a[-1], b[0]) for a, b in pairwise(groups))
         if len(groups) > 1 and fits and len(files) >= FEWEST and _is_sequence(files):
             notes.append(
                 f"{len(files)} files ({_ends(files)}) were read as dumps of one process: they "
-                "have the same command line, and counters that rise from name to name. If they "
-                "are of several processes, name the files of one process only."
+                f"have {'the same command line, and ' * bool(command)}counters that rise from "
+                "name to name. If they are of several processes, name the files of one process "
+                "only."
             )
             joined_groups.append(files)
             continue

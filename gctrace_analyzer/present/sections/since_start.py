@@ -108,11 +108,7 @@ def _since_start(report: Report) -> Iterator[str]:
             yield f"{used}."
         yield from _forced(row)
         yield from _long_pause(row, report)
-    elif (s := report.analysis.figures).cycles:
-        yield (
-            f"Since they started, the {len(rows):,} programs have run {s.cycles:,} GC cycles"
-            f"{_stopped(s.stw_total_ms, s.estimated).replace('the program', 'them')}."
-        )
+    else:
         most = rows.sort("stw_total_ms", descending=True, nulls_last=True).row(0, named=True)
         if most["stw_total_ms"]:
             of = named(report, most["process"])

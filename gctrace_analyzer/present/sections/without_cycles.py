@@ -379,10 +379,6 @@ def _sizes(report: Report) -> Iterator[str]:
     """Yields how much memory the only program needed and obtained, and the heap goals."""
     known = [memory for memory in report.analysis.memory if memory.needed_max_mib is not None]
     if len(known) > 1:
-        sizes = sorted(memory.needed_max_mib or 0 for memory in known)
-        if len(kinds := {str(memory.needed_is) for memory in known}) == 1:
-            of = f"The peak {kinds.pop().removeprefix('the ')} of the {len(known):,} programs"
-            yield f"{of} was from {mib(sizes[0])} to {mib(sizes[-1])}."
         return
     held = {
         rounded(memory.sys_mib, memory.resolution_mib)

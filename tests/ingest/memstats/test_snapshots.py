@@ -1,4 +1,4 @@
-"""Files with one dump of expvar each: of one process, or of several."""
+"""Files with one dump each: of one process, or of several."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ import gctrace_analyzer as gca
 from tests.helpers.metrics import CORPUS
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
 RUNS = ("own/gogc100", "own/gogc200", "own/thrash-limit80", "caddy/gogc100")
@@ -24,6 +25,11 @@ def recorded(run: str) -> list[dict[str, Any]]:
     with gzip.open(CORPUS / run / "expvar.jsonl.gz", "rt") as file:
         values = [json.loads(line) for line in file]
     return [{k: v for k, v in value.items() if k != "time"} for value in values]
+
+
+def bare(dumps: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Returns dumps as `json.Marshal` of a MemStats writes them, without a command line."""
+    return [dump["memstats"] for dump in dumps]
 
 
 def files(folder: Path, dumps: list[dict[str, Any]], name: str = "vars-{}.json") -> list[Path]:
@@ -55,9 +61,12 @@ def series_of(run: gca.Run) -> int:
     return len(run.processes)
 
 
-def test_dumps_with_common_cycles_are_of_one_process_in_any_order(tmp_path: Path) -> None:
+@pytest.mark.parametrize("written", [list, bare], ids=["expvar", "MemStats"])
+def test_dumps_with_common_cycles_are_of_one_process_in_any_order(
+    tmp_path: Path, written: Callable[[list[dict[str, Any]]], list[dict[str, Any]]]
+) -> None:
     whole = recorded("own/gogc100")[::5]
-    paths = files(tmp_path, whole)
+    paths = files(tmp_path, written(whole))
     run = gca.read(*sorted(paths))
     assert sorted(paths)[1].name == "vars-10.json"
     assert series_of(run) == 1
@@ -96,19 +105,27 @@ def test_times_next_to_the_figures_are_read(tmp_path: Path) -> None:
 
 def test_names_and_counters_join_dumps_without_common_cycles(tmp_path: Path) -> None:
     """830 cycles a minute: of two dumps, the second no longer has the cycles of the first."""
-    run = gca.read(*files(tmp_path, recorded("caddy/gogc100")[::25]))
-    assert series_of(run) == 1
-    (note,) = [each for each in run.summary().warnings if "files" in each]
-    assert note.startswith(
-        "3 files (vars-1.json to vars-3.json) were read as dumps of one process"
-    )
+    dumps = recorded("caddy/gogc100")[::25]
+    for written, by in (
+        (dumps, "the same command line, and counters"),
+        (bare(dumps), "counters"),
+    ):
+        run = gca.read(*files(tmp_path, written))
+        assert series_of(run) == 1
+        (note,) = [each for each in run.summary().warnings if "files" in each]
+        assert note.startswith(
+            "3 files (vars-1.json to vars-3.json) were read as dumps of one process: they have "
+            f"{by} that rise from name to name."
+        )
 
 
 def test_two_dumps_without_common_cycles_are_not_joined_but_named(tmp_path: Path) -> None:
-    run = gca.read(*files(tmp_path, recorded("caddy/gogc100")[::40]))
-    assert series_of(run) == 2
-    (note,) = [each for each in run.summary().warnings if "files" in each]
-    assert "may be dumps of one process, but nothing proves it" in note
+    dumps = recorded("caddy/gogc100")[::40]
+    for written in (dumps, bare(dumps)):
+        run = gca.read(*files(tmp_path, written))
+        assert series_of(run) == 2
+        (note,) = [each for each in run.summary().warnings if "files" in each]
+        assert "may be dumps of one process, but nothing proves it" in note
 
 
 @pytest.mark.parametrize("runs", list(permutations(RUNS, 2)), ids="-".join)
@@ -118,15 +135,16 @@ def test_dumps_of_different_runs_are_never_joined(
     dumps = [dump for run in runs for dump in recorded(run)[-2:]]
     for dump in dumps:
         dump["cmdline"] = ["/app/server"]
-    assert series_of(gca.read(*files(tmp_path, dumps))) == 2
+    for written in (dumps, bare(dumps)):
+        assert series_of(gca.read(*files(tmp_path, written))) == 2
 
 
 def test_replicas_that_were_asked_one_after_another_are_never_joined(tmp_path: Path) -> None:
     """Each has more cycles than the one before it."""
-    dumps = [process(1000 * n, 0.1, 1.7e9 - 100 * n + 5 * n) for n in range(1, 6)]
-    assert series_of(gca.read(*files(tmp_path, dumps))) == 5
+    by_age = [process(1000 * n, 0.1, 1.7e9 - 100 * n + 5 * n) for n in range(1, 6)]
     same_age = [process(2000 + 20 * n, 0.1, 1.7e9 + 0.01 * n) for n in range(1, 6)]
-    assert series_of(gca.read(*files(tmp_path, same_age))) == 5
+    for dumps in (by_age, bare(by_age), same_age, bare(same_age)):
+        assert series_of(gca.read(*files(tmp_path, dumps))) == 5
 
 
 @pytest.mark.parametrize(
