@@ -17,6 +17,7 @@ from gctrace_analyzer.frozen import frozen
 from gctrace_analyzer.ingest import clock as clocks
 from gctrace_analyzer.ingest import processes, sniff
 from gctrace_analyzer.ingest import rows as rows_of
+from gctrace_analyzer.ingest.chains import begun_unread
 from gctrace_analyzer.ingest.evidence.message import STATED
 from gctrace_analyzer.ingest.gctrace.chunk import Reject
 from gctrace_analyzer.ingest.gctrace.companions import COMPANIONS, companions_of, counted
@@ -190,6 +191,7 @@ def joined_log(parts: list[Part], options: ReadOptions, notes: Sequence[str]) ->
             *drifts,
             *(of_snapshots + of_others),
             *processes.several_services(rows),
+            *begun_unread(cycles, tables["rejected"]),
         ),
         tuple(chain.from_iterable(part.undated for part in parts)),
         profiles=tuple(
@@ -495,6 +497,4 @@ def _cycle_pauses(parts: list[Part]) -> pl.DataFrame:
 
 def _rejected(parts: list[Part]) -> pl.DataFrame:
     rows = [(part.facts.name, *reject) for part in parts for reject in part.rejected]
-    if not rows:
-        return schema.empty("rejected")
     return pl.DataFrame(rows, schema=schema.polars_schema("rejected"), orient="row")

@@ -302,7 +302,6 @@ _GO_COMMAND = re.compile(
     re.MULTILINE,
 )
 
-
 _CERTAIN = re.compile(
     r"(?:[\w-]+(?:\.[\w-]+)+|internal)/|(?:runtime|reflect|net|os)\b|command-line|testmain|.*\.test$"
 )
@@ -312,7 +311,6 @@ _TRACED_PROGRAM = re.compile(
     r"\bGODEBUG=\S{0,99}?gctrace=[1-9]\S{0,99} {1,9}(?:[A-Z][A-Z0-9_]{0,40}=\S{1,99} {1,9}){0,5}"
     r"(?!go |[A-Z][A-Z0-9_]{0,40}=)\S"
 )
-
 
 _OF_TEST = re.compile(r"=== RUN|\bgoos: |\bPASS\s*$", re.MULTILINE)
 
@@ -363,15 +361,17 @@ def of_toolchain(text: str) -> str | None:
     )
 
 
-def is_toolchain_alone(notes: Iterable[str]) -> bool:
+def is_toolchain_alone(notes: Sequence[str]) -> bool:
     """Returns whether the go command only built, so that no cycle belongs to a program."""
-    own = [note for note in notes if note.startswith(OF_TOOLCHAIN)]
-    return bool(own) and not started_by_go(own)
+    is_of_go = any(note.startswith(OF_TOOLCHAIN) for note in notes)
+    return is_of_go and not started_by_go(notes)
 
 
 def started_by_go(notes: Iterable[str]) -> bool:
-    """Returns whether the go command started the program of a log, and may have cycles in it."""
-    return any(re.match(rf"{OF_TOOLCHAIN}.*go (?:run|test)", note) for note in notes)
+    """Returns whether the last process of a log is a program that the go command started."""
+    noted = "\n".join(notes)
+    is_started = re.search(rf"(?m)^{OF_TOOLCHAIN}.*go (?:run|test)", noted)
+    return is_started is not None and words.BEGUN_UNREAD not in noted
 
 
 _MOST_COMMANDS = 3

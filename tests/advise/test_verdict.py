@@ -498,6 +498,30 @@ def test_a_program_that_starts_after_the_last_package_is_judged() -> None:
     assert "ok" not in run.report().analysis.levels.values()
 
 
+@pytest.mark.parametrize(
+    "head", ["gc 1 @0.000s 2%: 0.004%", "gc 1 @0.001s 3%: 0.0", "gc 1 @0.2"]
+)
+def test_a_program_whose_only_line_is_torn_has_no_figures(head: str) -> None:
+    run = read_text(f"$ go run .\n{log_of(3, every=0.01)}# p\n{log_of(2, every=0.01)}{head}\n")
+    reached = run.report().verdict
+    assert reached is not None
+    is_timed = "s " in head
+    assert ("those of the Go toolchain" in reached.sentence) is is_timed
+    warnings = run.summary().warnings
+    begun = "Line 8 begins another process, whose first cycle could not be read."
+    assert (begun in warnings) is is_timed
+    assert any("the last to start" in text for text in warnings) is not is_timed
+
+
+def test_a_first_cycle_that_is_quoted_below_a_log_begins_no_process() -> None:
+    log = log_of(6, every=0.01)
+    quoted = log.splitlines()[0].partition(" ms")[0]
+    for below in (f"{quoted} ...", f"so {quoted}"):
+        assert not any(
+            "begins another" in text for text in read_text(log + below).summary().warnings
+        )
+
+
 def test_no_process_that_go_vet_starts_is_judged_as_the_program() -> None:
     """Every process may be behind the figures of all; the last one costs nothing."""
     vetted = "# p\n# [p]\n" + log_of(2, every=0.01)

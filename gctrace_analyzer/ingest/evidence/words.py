@@ -55,6 +55,9 @@ STARTS = (
 OF_CUT = "Lines of `go test -bench` without a whole result"
 """Beginning of the note on truncated lines."""
 
+BEGUN_UNREAD = "begins another process, whose first cycle could not be read"
+"""End of the note on a damaged line behind the last cycle."""
+
 OF_CRASH = "The program crashed"
 """Beginning of the note on panics and fatal errors."""
 
