@@ -24,11 +24,16 @@ _VARIABLE = (
     r"(off|-?\d{1,19}(?:\.\d{1,9})?(?:[KMGT]i)?B?)(?![\w.%])"
 )
 _RUN = r"\b(?:docker|podman|nerdctl) (?:container )?(?:run|create)"
+_SET = r"(?:[A-Z]\w{0,40}=\S{1,99} ){0,5}"
 _COMMAND = re.compile(
     # The command line of the program, of Docker or kubectl, and of a shell
     rf"gctrace=|{_RUN} |^\s*(?:-e|--env)[ =]|kubectl set env |"
+    r"\s(?:-[eE]|--(?:set)?env)[ =][\"']?GO(?:GC|MEMLIMIT)=|"
+    # Without a prompt, only a path or the go command shows that a program is run.
+    r"^\s{0,40}(?:[+#] )?(?:(?:sudo|time|nohup|exec|CMD|(?:ExecStart=)?\S{0,60}env) ){0,3}"
+    rf"{_SET}GO(?:GC|MEMLIMIT)=\S{{1,99}} {_SET}(?:[.~]{{0,2}}/\w|go (?:run|test) )|"
     rf"{PROMPT}?(?:- |RUN )?(?:export |setx? |env |\$env:)|"
-    rf"{PROMPT}(?:[A-Z]\w{{0,40}}=\S{{1,99}} ){{0,5}}GO"
+    rf"{PROMPT}{_SET}GO"
 )
 _ENTRY = re.compile(
     # In a file of Docker, Compose, Kubernetes, a unit or variables, or from automemlimit

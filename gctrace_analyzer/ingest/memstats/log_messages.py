@@ -51,6 +51,12 @@ _PAIR = re.compile(
     rf"(?:{_SEPARATOR}|(?:(?<=\s)|,)(?P<bare>))\s*(?:\([\w.]{{1,20}}\) |when heap-alloc >= )?\"?"
     rf"{_VALUE}(?![\w.]*\w|-\d)(?:\s\((?P<exact>\d{{1,20}}) bytes\))?"
 )
+_GLUED = re.compile(
+    r"(?:(?<=\d P)|(?<=\d)((?: ?[KMGT]?i?B)?))(?=(?:(?:mem|memory|memstats|ms?)\.)?"
+    r"(?:(?:Total)?Alloc|Sys|Mallocs|Frees|(?:Num|Next|Last)GC|Heap[A-Z]\w{2,8})\s?[:=])"
+)
+"""Place between a value and the next name, if a page lost the blank or line end."""
+
 _ONLY_VALUE = re.compile(_VALUE)
 _ONLY_NAME = re.compile(r"([A-Za-z]+(?: [A-Za-z]+){1,4}):?")
 """Dashboards have each name on one line, and its value on the next."""
@@ -335,7 +341,7 @@ def _pairs(
     resolution, seen, vague = 1, set[str](), set[str]()
     if of_cpu := _OF_CPU.search(text):
         yield "gc_cpu_fraction", float(of_cpu["share"] or of_cpu["printed"]) / 100
-    text = _GO_DURATION.sub(_in_seconds, text)
+    text = _GLUED.sub(r"\1 ", _GO_DURATION.sub(_in_seconds, text))
     for match in _PAIR.finditer(text) if _SIGN.search(text) else _ROW.finditer(text):
         name, column, factor = _named(match["key"].split(" "))
         if column in (None, "line_no", "source") or (factor != 1 and column not in _FIELDS):

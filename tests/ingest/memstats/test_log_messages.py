@@ -14,6 +14,7 @@ from gctrace_analyzer.ingest.memstats import log_messages
 from gctrace_analyzer.ingest.memstats.fields import OF_GO
 from gctrace_analyzer.present.sections import headline
 from gctrace_analyzer.testing import read_text
+from tests.helpers.facts import log_of
 from tests.helpers.lines import LINES
 from tests.helpers.logs import read_lines
 from tests.helpers.memstats import DUMPS, MEMSTATS, row_of
@@ -150,6 +151,19 @@ def test_sizes_with_units_have_the_resolution_of_their_last_digit() -> None:
     row = read_text("Alloc = 1.5 MiB\tSys = 10 MiB\tNumGC = 3\n").memstats.row(0, named=True)
     assert (row["alloc_bytes"], row["sys_bytes"], row["num_gc"]) == (3 << 19, 10 << 20, 3)
     assert row["resolution_bytes"] == 1 << 20
+
+
+@pytest.mark.parametrize("before", ["", log_of(1).strip()])
+def test_a_dump_that_lost_its_blanks_and_line_ends_is_read(before: str) -> None:
+    """As blogs show it; the first field may stand right behind a record."""
+    lost = "mem.Alloc: 100081456mem.TotalAlloc: 100101064mem.HeapAlloc: 100081456mem.NumGC: 1"
+    row = read_text(f"{before}{lost}\n").memstats.row(0, named=True)
+    assert (row["alloc_bytes"], row["total_alloc_bytes"]) == (100081456, 100101064)
+    assert row["num_gc"] == 1
+    row = read_text("Alloc = 5 MiBTotalAlloc = 9 MiBSys = 12 MiBNumGC = 1").memstats.row(
+        0, named=True
+    )
+    assert (row["sys_bytes"], row["num_gc"]) == (12 * MIB, 1)
 
 
 def test_fields_on_nearby_lines_are_one_dump_until_one_is_repeated() -> None:
