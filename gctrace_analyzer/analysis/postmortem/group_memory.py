@@ -44,6 +44,10 @@ _NOT_IN_PROGRAMS = (
     "unless its oom_score_adj is negative. Look at tmpfs (`df -t tmpfs`), slab (`slabtop`), huge "
     "pages, and many small programs together."
 )
+_LARGEST_KILLED = (
+    "Limit the memory of {1}, or give the host more: by the kernel's score {1} had the most memory "
+    "({0}), unless another program's oom_score_adj is negative."
+)
 _FIND_UNLISTED = (
     "Find out what has most of the {}: the programs listed had less than half. Mem-Info in the "
     "message of the kernel counts slab_unreclaimable (`slabtop`), shmem and huge pages."
@@ -139,9 +143,10 @@ def on_host(facts: Evidence) -> str:
     if not name or size_mib < MOST_OF_ALL * LEAST_MIB["global"]:
         adjusted = facts.death.oom_score_adj
         is_small = facts.is_small or 0 < facts.own_mib < MOST_OF_ALL * LEAST_MIB["global"]
-        if adjusted is None or adjusted > 0 or not is_small:
+        if adjusted is None or adjusted > 0 or not (is_small or facts.own_mib):
             return FIND_LARGEST
-        return _NOT_IN_PROGRAMS.format(size_text(facts.own_mib), facts.death.victim)
+        action = _NOT_IN_PROGRAMS if is_small else _LARGEST_KILLED
+        return action.format(size_text(facts.own_mib), facts.death.victim)
     return f"To buy time, move {name} ({size_text(size_mib)}) to another host, or limit its memory."
 
 

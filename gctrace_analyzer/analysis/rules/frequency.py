@@ -132,7 +132,7 @@ def forced_gc(facts: ProcessFacts) -> Iterator[Evidence]:
             who = "as `go test -bench` does before each run of a benchmark"
             advice = "No action needed."
         elif facts.freed:
-            who = f"`debug.FreeOSMemory` was called {times_text(facts.freed)}"
+            who = f"`debug.FreeOSMemory` was called {times_text(facts.freed)} in the log"
             advice = "Call `debug.FreeOSMemory` less often: each call forces a cycle."
             if forced > facts.freed * (2 if facts.may_be_before(1, 20) else 1):
                 advice += f" {_WHO_FORCES.format('the others')}"

@@ -12,7 +12,12 @@ import polars as pl
 from gctrace_analyzer import units
 from gctrace_analyzer.analysis.settings.of_containers import container_of, stated_version
 from gctrace_analyzer.analysis.settings.printed import as_lines
-from gctrace_analyzer.analysis.settings.releases import go_version, newest_time, outside_go
+from gctrace_analyzer.analysis.settings.releases import (
+    go_version,
+    is_before_limits,
+    newest_time,
+    outside_go,
+)
 from gctrace_analyzer.errors import BadSettingError
 from gctrace_analyzer.frozen import frozen
 from gctrace_analyzer.ingest.clock import releases_at
@@ -36,10 +41,8 @@ OFF_HEAP_MIN_MIB = 32.0
 """MiB. If resident memory exceeds Go's mapped memory by less than this, the difference is the
 code of the program, or the two values are from different moments."""
 
-
 _LEAST_STEPS = 4
 """Steps of the printed sizes, each off by half a step. Fewer steps show no size."""
-
 
 MEMORY_LIMITS = {"memory_limit_mib": "GOMEMLIMIT", "container_limit_mib": "container"}
 """The settings that limit the heap, and their names in a sentence."""
@@ -218,8 +221,13 @@ def known(
     if contradicted_version(known := Settings(**found), tables["processes"]) is not None:
         known = replace(known, go_version=stated.get("go_version"))
         if contradicted_version(known, tables["processes"]) is not None:
-            return replace(known, go_version=None)
-    return known
+            known = replace(known, go_version=None)
+    limit = known.memory_limit_mib
+    is_old = is_before_limits(None, tables["processes"], known.value("go_version"))
+    if limit is None or limit.value is None or not is_old:
+        return known
+    ignored = f"{units.size_text(float(limit.value))} has no effect before Go 1.19"
+    return replace(known, memory_limit_mib=Known(None, f"{limit.source}: {ignored}"))
 
 
 def known_of_container(

@@ -417,6 +417,23 @@ def test_a_program_with_little_of_its_host_is_not_what_to_limit() -> None:
     assert death.advice[0].startswith("Find out which program has the most memory")
 
 
+@pytest.mark.parametrize(
+    ("score", "action"),
+    [
+        (" oom_score_adj:0", "Limit the memory of java, or give the host more: by the kernel's "
+         "score java had the most memory (793 MiB), unless another program's oom_score_adj is"),
+        (" oom_score_adj:900", "Find out which program has the most memory, and limit it"),
+        ("", "Find out which program has the most memory, and limit it"),
+    ],
+)  # fmt: skip
+def test_the_kernel_kills_the_program_with_the_most_memory(score: str, action: str) -> None:
+    """Unless a positive oom_score_adj raised its score."""
+    lines = [_ORDINARY, _NONE, _KILL.replace("(api)", "(java)") + score]
+    text = "".join(_OF_HOST.format(n, line) for n, line in enumerate(lines))
+    (death,) = read_text(text).post_mortems()
+    assert death.advice[0].startswith(action)
+
+
 def test_kills_by_hand_and_others_were_not_all_for_lack_of_memory() -> None:
     by_hand = [_INVOKED.format("0xcc0(GFP_KERNEL)", -1), _NONE, _KILL]
     other = [_NONE.replace("=api", "=db"), _KILL.replace("7 (api)", "8 (db)")]
