@@ -41,6 +41,8 @@ OPEN_CHAINS = 64
 LOOKAHEAD = 32
 """How many cycles of other processes may come between two of one process."""
 
+_FAR_FEWER = 2
+"""Factor between missing cycles of two processes that decides which of them goes on."""
 
 _FENCE = re.compile(r"[ >]*```")
 
@@ -374,8 +376,8 @@ def _sequential(runs: Iterable[tuple[_Cycle, _Cycle]]) -> list[int] | None:
 
     A run is given by its first and its last cycle.
 
-    Processes ran concurrently if a run continues an earlier process with fewer missing cycles than
-    the newest one, or if it fits into a gap of the newest process.
+    Processes ran concurrently if a run continues an earlier process with far fewer missing cycles
+    than the newest one, or if it fits into a gap of the newest process.
     """
     chains: list[_Chain] = []
     before_gap = None
@@ -385,7 +387,9 @@ def _sequential(runs: Iterable[tuple[_Cycle, _Cycle]]) -> list[int] | None:
         if chains and _loses_gc_cpu(chains[-1].last, first):
             here = math.inf
         earlier = [*chains[-OPEN_CHAINS:-1], *([before_gap] if before_gap else [])]
-        if min((process.missing(first) for process in earlier), default=math.inf) < here:
+        least = min((process.missing(first) for process in earlier), default=math.inf)
+        # After a restart, lines that somebody left out are of the process that was started.
+        if _FAR_FEWER * least < here:
             return None
         if here == math.inf:
             chains.append(_Chain(len(chains), last))

@@ -130,6 +130,19 @@ def test_the_process_that_was_seen_last_continues_if_several_fit_alike() -> None
     assert processes(*lines) == [0, 1, 1, 1, 0]
 
 
+def test_lines_that_are_left_out_after_a_restart_are_of_the_new_process() -> None:
+    """Only if the old process would lack far fewer of them, it went on."""
+    restarted = (cycle(1, 0.1), cycle(2, 0.2), cycle(1, 0.1))
+    assert processes(*restarted, cycle(47, 128.6), cycle(48, 129)) == [0, 0, 1, 1, 1]
+    assert processes(*restarted, cycle(4, 128.6)) == [0, 0, 1, 1]
+    assert processes(cycle(40, 9), cycle(41, 9.2), cycle(1, 0.1), cycle(43, 9.6)) == [
+        0,
+        0,
+        1,
+        0,
+    ]
+
+
 def test_a_number_that_follows_later_is_left_to_its_own_process() -> None:
     """The 12 could be of the program whose last cycle is 10; but that one's 11 comes next."""
     lines = (cycle(9, 9.0, live=50), cycle(1, 0.1, live=5), cycle(10, 10.0, live=50), cycle(2, 0.2, live=5),

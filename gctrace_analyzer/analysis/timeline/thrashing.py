@@ -7,6 +7,7 @@ thrashing: it was only 22 and 28 % in two runs that thrashed.
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING
 
 import polars as pl
@@ -20,6 +21,7 @@ from gctrace_analyzer.analysis.timeline.lasting import Part, episode, parts, run
 from gctrace_analyzer.analysis.totals import quotient, rates_of
 from gctrace_analyzer.ingest.gctrace.columns import WALL_PHASES
 from gctrace_analyzer.ingest.rows import median, not_null
+from gctrace_analyzer.units import duration_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -181,14 +183,16 @@ def between_dumps(spans: pl.DataFrame, thresholds: Thresholds = DEFAULT) -> list
 
 def _between_dumps(part: pl.DataFrame, t: Thresholds) -> Iterator[Row]:
     windows = _windows(part, t)
-    for first, last in runs(windows["thrash"], min_count=1, gap=1):
+    lasts = windows["thrash"] | _alike(windows, t)
+    for first, last in runs(lasts, min_count=1, gap=1):
         rows = windows[first : last + 1]
-        room, acted, known, gogc, share = rows.select(
+        if not rows["thrash"].any():
+            continue
+        room, acted, known, gogc = rows.select(
             (pl.col("alloc").sum() / pl.col("cycles").sum() / pl.col("goal").mean()),
             pl.col("limiter").any(),
             pl.col("limiter").count().alias("known"),
             pl.col("gogc").median(),
-            pl.col("thrash").mean(),
         ).row(0)
         own = part.filter(_window(t).is_between(rows["window"][0], rows["window"][-1]))
         spent = costs(own)
@@ -203,8 +207,13 @@ def _between_dumps(part: pl.DataFrame, t: Thresholds) -> Iterator[Row]:
             "leaves hardly any room above the live heap"
         )
         reason += limiter.IN_WORDS[state or "unlikely"]
+        length_s = rows["end_s"][0] - rows["start_s"][0]
+        if first and length_s >= _COARSE_S:
+            reason += (
+                f" Intervals of {duration_text(length_s)} do not show when exactly it began."
+            )
         yield episode(
-            Part(rows, share),
+            Part(rows, float(lasts[first : last + 1].mean() or 0)),  # type: ignore[arg-type]
             "limit-thrash",
             "bad",
             reason,
@@ -212,6 +221,18 @@ def _between_dumps(part: pl.DataFrame, t: Thresholds) -> Iterator[Row]:
             effective_gogc_p50=gogc,
             limiter=state,
         )
+
+
+_COARSE_S = 30.0
+"""Seconds. The begin of an interval this long is not the begin of what happened in it."""
+
+
+def _alike(windows: pl.DataFrame, t: Thresholds) -> pl.Series:
+    """Returns the windows in which the limit sets the goals at about the cost of thrashing."""
+    cost = windows.filter("thrash")["share"].mean()
+    least = max(t.thrash_like_cost * float(cost or math.inf), t.gc_cpu_warn)  # type: ignore[arg-type]
+    alike = pl.col("bound") & (pl.col("share") >= least) & (pl.col("gogc") < t.limit_gogc_bad)
+    return windows.select(alike.fill_null(value=False)).to_series()
 
 
 def low_gogc(room: float) -> str:
@@ -273,6 +294,7 @@ def _windows(part: pl.DataFrame, t: Thresholds) -> pl.DataFrame:
     starved = (room < least) & at_limit & mostly_paced
     share = pl.col("share")
     under_limit = (has_limit | ~pl.col("limit_known")) & at_limit
+    is_bound = (has_limit & at_limit & mostly_paced).fill_null(value=False)
     busy = (share > t.metrics_thrash_gc_cpu) & under_limit
     # Under a limit that is tight but fits, the limiter acts briefly now and then. Widely spaced
     # scrapes show only that it acted, so GC CPU or the room must confirm thrashing.
@@ -285,5 +307,5 @@ def _windows(part: pl.DataFrame, t: Thresholds) -> pl.DataFrame:
     )
     flag = pl.any_horizontal(each.fill_null(value=False) for each in (starved, busy, limited))
     return table.with_columns(
-        thrash=flag, limiter=pl.when(pl.col("limiter_known")).then("limiter")
+        thrash=flag, bound=is_bound, limiter=pl.when(pl.col("limiter_known")).then("limiter")
     )

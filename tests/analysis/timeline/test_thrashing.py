@@ -292,6 +292,33 @@ def test_the_figures_of_thrashing_intervals_by_hand() -> None:
     assert (second["start_s"], second["end_s"], second["limiter"]) == (30.0, 35.0, None)
 
 
+@pytest.mark.parametrize(
+    ("before", "start_s"),
+    [({}, 5.0), ({"gc_cpu_share": 0.19}, 10.0), ({"heap_live_mib": 80.0}, 10.0),
+     ({"by_limit": False, "by_limit_before": False}, 10.0)],
+)  # fmt: skip
+def test_thrashing_begins_where_the_limit_costs_about_as_much(
+    before: dict[str, Any], start_s: float
+) -> None:
+    """Also between dumps, where a cycle has twice the room that counts as hardly any."""
+    alike = {"alloc_mib": 200.0, "gc_cpu_share": 0.21, "heap_live_mib": 84.0}
+    rows = interval_spans({}, alike | before, {"alloc_mib": 50.0, "gc_cpu_share": 0.4}, {})
+    assert [(row["start_s"], row["end_s"]) for row in between_dumps(rows)] == [(start_s, 15.0)]
+
+
+@pytest.mark.parametrize(("length_s", "is_known"), [(5.0, True), (60.0, False)])
+def test_a_long_interval_does_not_show_when_thrashing_began(
+    length_s: float, *, is_known: bool
+) -> None:
+    tight = {"alloc_mib": 50.0}
+    for values, begins in (([{}, tight], True), ([tight, {}], False)):
+        rows = interval_spans(*values)
+        rows = rows.with_columns(pl.col("begin_s", "end_s") * length_s / 5)
+        (row,) = between_dumps(rows)
+        said = "Intervals of 1m 00s do not show when exactly it began." in row["reason"]
+        assert said is (begins and not is_known)
+
+
 def test_short_intervals_are_taken_together_in_windows_of_five_seconds() -> None:
     """A second of each window allocates little; the window as a whole does not."""
     second = [
