@@ -24,6 +24,8 @@ def killed(death: PostMortem, deaths: Sequence[PostMortem]) -> str:
         death: the death that the report explains.
         deaths: all proven deaths.
     """
+    deaths = told_apart(deaths) or deaths
+    death = death if death in deaths else deaths[0]
     times = [other.logged_at for other in deaths if other.logged_at]
     # The first kill is only known if all kills have times.
     at = f" at {min(times):%Y-%m-%d %H:%M:%S} UTC" if len(times) == len(deaths) else ""
@@ -67,11 +69,29 @@ def killed(death: PostMortem, deaths: Sequence[PostMortem]) -> str:
             else f"{first}, {ran} after its start"
         )
     size = f",{size}" if (size := _with_size(deaths)) else ""
-    return " ".join([f"{what}{_often(deaths)} {cause}{first}{apart}{size}.", *reasons])
+    return " ".join([f"{what}{often(deaths)} {cause}{first}{apart}{size}.", *reasons])
 
 
-def _often(deaths: Sequence[PostMortem]) -> str:
-    return "" if len(deaths) == 1 else f" {len(deaths):,} times"
+def told_apart(deaths: Sequence[PostMortem]) -> list[PostMortem]:
+    """Returns the deaths with a time, process, container or pod, or by Go itself.
+
+    Any other report may be one more of the same kill, by another layer.
+    """
+    names = ("victim", "pod", "pid", "logged_at", "printed_at", "monotonic_s")
+    return [
+        death
+        for death in deaths
+        if death.kind == REFUSED or any(getattr(death, name) is not None for name in names)
+    ]
+
+
+def often(deaths: Sequence[PostMortem]) -> str:
+    """Returns how often programs were killed, as the end of a clause; empty for one report."""
+    if len(deaths) == 1:
+        return ""
+    if told_apart(deaths):
+        return f" {len(deaths):,} times"
+    return f" at least once ({len(deaths):,} reports, possibly of the same kill)"
 
 
 def _several(deaths: Sequence[PostMortem], cause: str, first: str) -> str:
@@ -83,9 +103,9 @@ def _several(deaths: Sequence[PostMortem], cause: str, first: str) -> str:
     chosen = [death.who != death.victim for death in deaths]
     count = sum(map(len, by_deed.values()))
     if count > _MOST_NAMES:
-        often = "" if len(deaths) == count else _often(deaths)
+        again = "" if len(deaths) == count else often(deaths)
         size = f",{size}" if (size := _with_size(deaths)) else ""
-        said = f"{count} programs were {' or '.join(by_deed)}{often} {cause}{first}{size}."
+        said = f"{count} programs were {' or '.join(by_deed)}{again} {cause}{first}{size}."
     else:
         did = (
             _did(names, "chosen" if all(chosen) else deed) for deed, names in by_deed.items()

@@ -223,7 +223,7 @@ _NOT_FETCHED = (
 """Commands that fetch logs, the beginnings of their errors, and how to fix these."""
 
 _KILL_IN_WORDS = re.compile(
-    r"(?i)\boom[- _]?kill|systemd-oomd|lowmemorykiller: kill|"
+    r"(?i)\boom[- _]?kill|(?:kubectl |systemd-)oomd|limit +termination time|lowmemorykiller: kill|"
     # The states of JetsamEvent reports (Apple).
     r"\"reason\" ?: ?\"(?:per-process-limit|vm-pageshortage|highwater)"
 )
@@ -237,14 +237,13 @@ _OF_KILLERS = (
         "systemd-oomd tried to kill and killed nothing.",
     ),
     (r"lowmemorykiller: Kill", "Android's lmkd killed a process for lack of memory."),
+    (
+        r"kubectl oomd|LIMIT +TERMINATION TIME",
+        "`kubectl oomd` lists pods in which a container ended with exit code 137, which alone "
+        "proves no OOM kill. `kubectl describe pod NAME` shows the reason: save and read that.",
+    ),
 )
 """Lines of killers of processes, and what they mean."""
-
-
-def _of_words(text: str) -> str:
-    """Returns what words about a kill mean, or else what to read in their place."""
-    known = (said for line, said in _OF_KILLERS if re.search(line, text))
-    return next(known, _RECORDS)
 
 
 _MOST_OF_ERROR = 5
@@ -260,7 +259,8 @@ def unrecognised(facts: SourceFacts, text: str) -> NoDataError:
             problem = f"this is an error of {who}, which fetched nothing"
             return NoDataError(facts.name, problem, hint, lines=lines, first=first)
     count, seen = "1 line" if lines == 1 else f"{lines:,} lines", foreign(text)
-    problem = f"{count}, none of them gctrace output, MemStats, Go metrics or an OOM kill"
+    known = "gctrace output, MemStats, Go metrics or an OOM kill in a form that is read"
+    problem = f"{count}, none of them {known}"
     hint = (
         "If it is a Go program, start it with GODEBUG=gctrace=1 and keep its standard error:\n"
         "    GODEBUG=gctrace=1 ./server 2> run.log\n"
@@ -277,7 +277,7 @@ def unrecognised(facts: SourceFacts, text: str) -> NoDataError:
         hint = "It is not of a Go program: no GC setting of Go changes its memory."
     elif _KILL_IN_WORDS.search(text):
         problem = f"{count} with words about an OOM kill, in no form that is read"
-        hint = _of_words(text)
+        hint = next((said for line, said in _OF_KILLERS if re.search(line, text)), _RECORDS)
     elif consumed := words.CONSUMED.findall(text):
         sizes = ", ".join(f"{name} {size_text(int(size) / MIB)}" for name, size in consumed)
         hint = f"The programs that consumed the most virtual memory: {sizes}."

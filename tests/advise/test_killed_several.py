@@ -59,6 +59,17 @@ def test_a_size_and_a_reason_are_those_of_their_program(text: str) -> None:
     assert "postgres: The host probably ran out of memory" in said
 
 
+UNNAMED = "OOMKilled=true\nreason: OutOfMemoryError: Container killed due to memory usage\n"
+
+
+def test_reports_without_names_and_times_may_be_of_one_kill() -> None:
+    said = headline(UNNAMED)
+    assert "killed at least once (2 reports, possibly of the same kill)" in said
+    named = '[{"Name": "/web", "State": {"Status": "running", "OOMKilled": true, "Pid": 4}}]\n'
+    for text in (named + UNNAMED, UNNAMED + named):
+        assert "A process in the container web was killed because" in headline(text)
+
+
 def test_a_program_that_was_asked_to_end_was_not_killed() -> None:
     said = headline(LIMIT + ASKED)
     assert (

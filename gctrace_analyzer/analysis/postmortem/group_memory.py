@@ -29,7 +29,8 @@ _OF_KERNEL = "memory of the kernel (page tables, slab, sockets)"
 _OTHERS = "anonymous memory of other processes in it"
 _UNKNOWN = (
     f"{_IN_MEMORY}, files that were just written (page cache) or the kernel. `memory.stat` of the "
-    "group has anon, shmem, file and kernel; GOMEMLIMIT changes only the first."
+    "group has anon, shmem, file and kernel (cgroup v1: rss, shmem and cache); GOMEMLIMIT changes "
+    "only the first."
 )
 FIND_NEIGHBOURS = (
     "Find out what else uses memory under this limit: other processes (`systemd-cgls`, `ps` in the "
@@ -330,7 +331,8 @@ def not_of_victim(facts: Evidence) -> dict[str, float]:
 
 
 _READ_STAT = (
-    "Read `memory.stat` first: page cache (`file`) counts, and Go has no setting for it. "
+    "Read `memory.stat` first: page cache (`file`, in cgroup v1 `cache`) counts, and Go has no "
+    "setting for it. "
 )
 
 

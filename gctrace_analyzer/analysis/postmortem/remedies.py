@@ -66,7 +66,8 @@ FIND_SIZE = (
 )
 FIND_VICTIM = (
     "Add the kernel's log of that time (`journalctl -k`, `dmesg`), which names the victim, or "
-    "memory.events.local and memory.max of the groups below it."
+    "memory.events.local and memory.max (cgroup v1: memory.oom_control and memory.limit_in_bytes) "
+    "of the groups below it."
 )
 FIND_FILES = "Find out which files the program maps (`pmap -x`, /proc/PID/smaps)."
 _FIND_OUTSIDE = (

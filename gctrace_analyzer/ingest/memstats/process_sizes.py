@@ -155,6 +155,7 @@ _STATUS_OF = re.compile(
 """Output of `grep RSS /proc/*/status`."""
 
 _PAIRS.append((_STATUS_OF, "resident", _KIB))
+_PS_NAMES = ("comm", "cmd", "args", "command")
 _PS_COLUMNS = re.compile(r"\bps [^\n|]{0,80}?-[A-Za-z]{0,3}o[ =]?[\"']?([a-z%,=]{3,80})")
 """Columns that the command names; their header may be cut off."""
 
@@ -199,14 +200,16 @@ def added_to(part: Part, heap_mib: float | None = None) -> list[str]:
     """
     text = part.beginning
     known = sizes(text)
-    whole = _whole(known)
     # The sizes that the kernel counted at a kill are in its post-mortem.
     is_of_kill = any("group_anon_bytes" in row for row in part.rows.get("oom_kills", ()))
+    states = part.rows.get("container_states", [])
+    ended = any(state.get(name) for state in states for name in _OF_END)
+    parts = () if is_of_kill else sentences(known)
     notes = [
-        *(() if is_of_kill else sentences(known)),
+        *(f"{about}{_AT_OTHER_TIME * ended}" for about in parts),
         *_of_processes(text),
         *mappings.of_mappings(text),
-        *pprof.of_table(text, whole),
+        *pprof.of_table(text, _whole(known)),
     ]
     if part.memstats is None or "pause_max_s" not in part.memstats.columns:
         notes += exposition.of_pauses(text)
@@ -224,14 +227,12 @@ def added_to(part: Part, heap_mib: float | None = None) -> list[str]:
         part.facts.found = {"notes": len(notes)}
         of = next((name for name in _OF if 0 < known.get(name, 0) < _UNLIMITED), None)
         if of and "charged" in known:
-            row = {"memory_used_bytes": known["charged"], _OF[of]: known[of]}
-            part.rows["container_states"] = [{"line_no": 1, "status": "running", **row}]
-    states = part.rows.get("container_states", [])
+            row = {"line_no": 1, "status": "running", "memory_used_bytes": known["charged"]}
+            states = part.rows["container_states"] = [row | {_OF[of]: known[of]}]
     limit = len(states) == 1 and states[0].get("memory_limit_bytes")
-    # After a kill, the victim's memory is not in it any more.
-    parts = () if limit and states[0].get("kills") else ("anonymous", "cache", "kernel")
-    counted = sum(known.get(name, 0) for name in parts)
-    if limit and "anonymous" in known and known.get("charged", counted) > (1 - _MUCH) * limit:
+    counted = sum(known.get(name, 0) for name in ("anonymous", "cache", "kernel"))
+    is_near = limit and known.get("charged", counted) > (1 - _MUCH) * limit
+    if is_near and not ended and "anonymous" in known:
         states[0].setdefault("anon_rss_bytes", known["anonymous"])
     if frame is None and dumps and (len(dumps) == 1 or _is_after(text, dumps[-1], rss)):
         dumps[-1] |= {name: size for name, size in own.items() if dumps[-1].get(name) is None}
@@ -259,6 +260,8 @@ def _has_resident(part: Part, known: Mapping[str, int]) -> bool:
     return "peak" in known or in_rows or any(frame[name].count() for name in given)
 
 
+_OF_END = ("oom_killed", "kills", "signal", "exit_code")
+_AT_OTHER_TIME = " The reading is not of the moment of a kill."
 _OF = {"limit": "memory_limit_bytes", "host": "memory_of_host_bytes"}
 _UNLIMITED = 1 << 60
 """Bytes. Without a limit, cgroup v1 has the largest number of whole pages."""
@@ -459,9 +462,6 @@ def _readings(text: str) -> Iterator[tuple[str, str, list[int]]]:
                 break
             name = next((row[each] for each in _PS_NAMES if each in row), "process")
             yield name.rpartition("/")[2], row.get("pid", ""), [int(row["rss"]) << 10]
-
-
-_PS_NAMES = ("comm", "cmd", "args", "command")
 
 
 def _of_processes(text: str) -> Iterator[str]:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from gctrace_analyzer.advise.killed import resident_is
+from gctrace_analyzer.advise.killed import often, resident_is, told_apart
 from gctrace_analyzer.analysis.postmortem.circumstances import in_tenths
 from gctrace_analyzer.analysis.postmortem.death import DEEDS, KINDS, REFUSED
 from gctrace_analyzer.analysis.postmortem.explanation import LAST_S
@@ -286,7 +286,7 @@ def _title(deaths: list[PostMortem]) -> str:
     death = deaths[0]
     victim = f": {printable(death.who)}" if death.who else ""
     if len(deaths) > 1:
-        return f"{death.kind}{victim}{_by(death)}, {len(deaths):,} times"
+        return f"{death.kind}{victim}{_by(death)},{often(deaths)}"
     pid = f" (pid {death.pid})" if death.pid else ""
     printed_at = f" at {printable(death.printed_at)}" if death.printed_at else ""
     at = f" at {death.logged_at:%Y-%m-%d %H:%M:%S} UTC" if death.logged_at else printed_at
@@ -471,7 +471,8 @@ def figures_of_deaths(report: Report) -> list[KeyFigure]:
     named = victims[0] if len(victims) == 1 else count(len(victims), "program")
     is_oom = not any(death.kind == REFUSED or death.kind in DEEDS for death in deaths)
     label = "OOM kills" if is_oom else "Ended for memory"
-    figures = [KeyFigure(label, f"{len(deaths):,}", named if victims else "", level="bad")]
+    number = f"{len(known):,}" if (known := told_apart(deaths)) else "1 or more"
+    figures = [KeyFigure(label, number, named if victims else "", level="bad")]
     sizes = [death.resident_mib for death in deaths if death.resident_mib is not None]
     if sizes:
         least = "" if len(sizes) == 1 else f"; the smallest was {mib(min(sizes))}"

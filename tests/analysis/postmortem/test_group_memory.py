@@ -95,7 +95,9 @@ def listed(*tasks: tuple[int, int, str]) -> str:
 
 def test_other_processes_are_looked_for_unless_the_kernel_listed_all() -> None:
     kill = KILL.format(kb=43008)
-    assert "other processes of the group, files in memory" in shown(LIMIT + kill)
+    text = shown(LIMIT + kill)
+    assert "other processes of the group, files in memory" in text
+    assert "anon, shmem, file and kernel (cgroup v1: rss, shmem and cache)" in text
     alone = shown(LIMIT + listed((30718, 10752, "ledger")) + kill)
     assert "MiB: files in memory" in alone
     assert "charged to the container" not in alone

@@ -392,6 +392,11 @@ def test_words_about_kills_in_general_are_no_kill(text: str) -> None:
             "free 312344kB rss, 40212kB swap; reason: low watermark is breached and swap is low\n",
             "Android's lmkd killed a process for lack of memory.",
         ),
+        (
+            "POD    CONTAINER  REQUEST  LIMIT  TERMINATION TIME\n"
+            "ttl-1  ttl        128Mi    768Mi  2026-03-05 08:08:33 +0100 CET\n",
+            "ended with exit code 137, which alone proves no OOM kill",
+        ),
     ],
 )
 def test_what_a_killer_says_is_repeated_even_if_it_is_not_read(text: str, said: str) -> None:
