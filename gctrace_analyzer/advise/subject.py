@@ -6,7 +6,6 @@ for another process than the one with the problem would contradict the verdict.
 
 from __future__ import annotations
 
-import math
 from collections import Counter
 from itertools import chain, pairwise
 from typing import TYPE_CHECKING
@@ -267,13 +266,10 @@ def changing_load(own: pl.DataFrame) -> Iterator[str]:
     if not seconds:
         return
     part = (start - first) / seconds
-    ends = pairwise((*range(_PARTS), math.inf))
-    rates = [
-        float(alloc.filter((part >= begin) & (part < end)).sum()) / seconds
-        for begin, end in ends
-    ]
+    places = (0, *(int((part < end).sum()) for end in range(1, _PARTS)), len(alloc))
+    rates = [float(alloc[begin:end].sum()) / seconds for begin, end in pairwise(places)]
     low, high = min(rates), max(rates)
-    if median(start.diff()) < _IN_BURSTS * _PARTS * seconds / len(start):
+    if median(start[1:] - start[:-1]) < _IN_BURSTS * _PARTS * seconds / len(start):
         yield BURSTS
     elif low > 0 and (high > _OTHER_RATE * low or _has_moved(rates)):
         yield (

@@ -183,29 +183,31 @@ def alloc_while_marking_mib() -> pl.Expr:
 _WHILE_MARKING = pl.col("heap_end_mib") - pl.col("heap_start_mib")
 
 
-def alloc_before_mib(
-    live_before: pl.Expr | None = None, within: Within = each_process
-) -> pl.Expr:
+def grown_mib(live_before: pl.Expr) -> pl.Expr:
+    """Returns how much the heap grew from the end of the previous cycle to the start of this one.
+
+    Null where a line is missing; cycle 1 counts from the start of the process.
+    """
+    first = pl.when(pl.col("gc_num") == 1).then("heap_start_mib")
+    # Sizes are truncated; Go 1.5 may print more live heap than exists at the next start.
+    return (pl.col("heap_start_mib") - live_before).clip(-1).fill_null(first)
+
+
+def alloc_before_mib(grown: pl.Expr) -> pl.Expr:
     """Returns what was allocated from the end of the previous cycle to the start of this one.
 
-    Null where a line is missing; cycle 1 counts from the start of the process. The runtime counts a
-    span as allocated when a processor takes it. So the heap at a cycle's start is somewhat larger
-    than the memory in use (mcache.refill, runtime/mcache.go); this is subtracted.
+    The runtime counts a span as allocated when a processor takes it. So the heap at a cycle's start
+    is somewhat larger than the memory in use (mcache.refill, runtime/mcache.go); this is
+    subtracted.
 
     Args:
-        live_before: the live heap of the cycle before, if a column has it already.
-        within: what `within_process` returns.
+        grown: what `grown_mib` returns, or a column that has it.
     """
-    timed = pl.col("start_s").is_not_null()
-    first = pl.when(pl.col("gc_num") == 1).then("heap_start_mib")
-    live = before("heap_live_mib", within) if live_before is None else live_before
-    # Sizes are truncated; Go 1.5 may print more live heap than exists at the next start.
-    grown = (pl.col("heap_start_mib") - live).clip(-1).fill_null(first)
     cached = pl.min_horizontal(
         _CACHED_MIB_PER_P * pl.col("procs"),
         _CACHED_MAX_SHARE * (grown + _WHILE_MARKING).clip(0),
     )
-    return pl.when(timed).then(grown - cached)
+    return pl.when(pl.col("start_s").is_not_null()).then(grown - cached)
 
 
 def counted_alloc_mib(between: pl.Expr) -> pl.Expr:

@@ -424,13 +424,12 @@ def _stopped(rows: pl.DataFrame, go: str | None) -> pl.Series:
     first, second = map(pl.col, PAUSES)
     # `mean_horizontal` would take twice as long.
     mean = pl.coalesce((first + second) / 2, first, second).alias("each")
-    frame = rows.select(*_OF_STOPPED, *charged_procs(_MIDDLE)).with_columns(mean)
     each, procs = pl.col("each"), pl.col("procs")
     ratios = {"ratio": not_null(each).median()}
-    formats = distinct(frame, "format")
+    formats = distinct(rows, "format")
     if not formats.isdisjoint(_PERHAPS_BY_IDLE_THREADS):
         ratios["unclear"] = _may_be_idle_threads(each, go)
-    if not (is_one_process(frame) and len(distinct(frame, "procs")) == 1):
+    if not (is_one_process(rows) and len(distinct(rows, "procs")) == 1):
         ratios = {name: value.over("process", "procs") for name, value in ratios.items()}
     ratio = pl.col("ratio")
     shown = ratio.round().clip(1)
@@ -438,7 +437,7 @@ def _stopped(rows: pl.DataFrame, go: str | None) -> pl.Series:
         shown = pl.when(pl.col("unclear").fill_null(value=False).not_()).then(shown)
     is_all = ratio.is_null() | (ratio > DEFAULT.stopped_share * procs)
     stopped = pl.when(is_all).then(procs).otherwise(shown)
-    return frame.with_columns(**ratios).select(stopped).to_series()
+    return in_steps(rows, charged_procs(_MIDDLE), mean, ratios).select(stopped).to_series()
 
 
 def _may_be_idle_threads(stopped: pl.Expr, go: str | None) -> pl.Expr:

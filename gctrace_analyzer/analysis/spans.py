@@ -32,6 +32,7 @@ from gctrace_analyzer.analysis.cycles import (
     capacity_s,
     counted_alloc_mib,
     gc_cpu_ms,
+    grown_mib,
     is_of_unknown_time,
     pauses_ms,
     share_of_capacity,
@@ -69,8 +70,7 @@ def whole(spans: pl.DataFrame) -> pl.DataFrame:
     """Returns spans with all their columns."""
     if _is_whole(spans):
         return spans
-    first, second = _of_row()
-    return in_steps(spans, first, second).rechunk()
+    return in_steps(spans, *_of_row()).rechunk()
 
 
 def select(spans: pl.DataFrame, *columns: pl.Expr | str) -> pl.DataFrame:
@@ -101,13 +101,11 @@ def _is_whole(spans: pl.DataFrame) -> bool:
 def _selected(spans: pl.DataFrame, *columns: pl.Expr | str) -> pl.DataFrame:
     needed = (pl.col(each) if isinstance(each, str) else each for each in columns)
     names = {name for column in needed for name in column.meta.root_names()}
-    first, second = _of_row()
-    later = {name: value for name, value in second.items() if name in names}
-    names.update(name for value in later.values() for name in value.meta.root_names())
-    rows = spans.with_columns(
-        value.alias(name) for name, value in first.items() if name in names
-    )
-    return rows.with_columns(**later).select(columns)
+    steps: list[dict[str, pl.Expr]] = []
+    for step in reversed(_of_row()):
+        steps.append({name: value for name, value in step.items() if name in names})
+        names.update(name for value in steps[-1].values() for name in value.meta.root_names())
+    return in_steps(spans, *reversed(steps)).select(columns)
 
 
 @cache
@@ -125,9 +123,14 @@ def _of_process(within: Within) -> dict[str, pl.Expr]:
 
 
 @cache
-def _of_row() -> tuple[dict[str, pl.Expr], dict[str, pl.Expr]]:
-    """Returns the other columns of spans of single cycles; the second group needs the first."""
+def _of_row() -> tuple[dict[str, pl.Expr], ...]:
+    """Returns the other columns of spans of single cycles; each group needs those before."""
     elapsed, live = pl.col("elapsed_s"), pl.col("_live")
+    # Columns, because Polars would calculate them each time that an expression has them.
+    repeated = {
+        "_pause_ms": pl.max_horizontal("stw_sweep_term_ms", "stw_mark_term_ms"),
+        "_grown_mib": grown_mib(live),
+    }
     steady = (pl.col("start_s") >= DEFAULT.warm_up_s) & ~pl.col("forced")
     # The GC CPU during a missing line is unknown, so its time counts for no share.
     known = pl.when("_is_next").then(elapsed)
@@ -147,9 +150,9 @@ def _of_row() -> tuple[dict[str, pl.Expr], dict[str, pl.Expr]]:
         "capacity_time_s": known,
         "capacity_between_s": pl.when(~pl.col("_is_first")).then(known * pl.col("cpus")),
         "pause_total_ms": pauses_ms(),
-        "pause_max_ms": printed_ms(pl.max_horizontal("stw_sweep_term_ms", "stw_mark_term_ms")),
+        "pause_max_ms": printed_ms(pl.col("_pause_ms")),
         "in_cycle_mib": alloc_while_marking_mib().cast(pl.Float64),
-        "between_mib": alloc_before_mib(live),
+        "between_mib": alloc_before_mib(pl.col("_grown_mib")),
         "heap_peak_mib": pl.col("heap_end_mib").cast(pl.Float64),
         "true_live_mib": pl.when(steady).then(true_live_mib()),
         "shown_gogc": pl.when(live >= DEFAULT.gogc_min_live_mib).then("effective_gogc"),
@@ -160,7 +163,7 @@ def _of_row() -> tuple[dict[str, pl.Expr], dict[str, pl.Expr]]:
         "allocated_mib": counted_alloc_mib(pl.col("between_mib")),
         "rounding_mib": _rounding_mib(),
     }
-    return first, second
+    return repeated, first, second
 
 
 def gc_cpu(spans: pl.DataFrame) -> pl.DataFrame:

@@ -21,7 +21,7 @@ import polars as pl
 from gctrace_analyzer import core
 from gctrace_analyzer.ingest.evidence.words import BEGUN_UNREAD, STARTS
 from gctrace_analyzer.ingest.gctrace.columns import WALL_PHASES, end_s
-from gctrace_analyzer.ingest.rows import constant
+from gctrace_analyzer.ingest.rows import constant, in_steps
 
 CLOCK_SLACK_S = 0.002
 """Tolerance for times, because `@` is truncated to a millisecond and phases to two digits."""
@@ -121,7 +121,7 @@ def process_of(frames: Sequence[pl.DataFrame]) -> list[pl.Series]:
 def may_be_one_process(frames: Sequence[pl.DataFrame]) -> bool:
     """Returns whether one process may have printed all cycles, one after another."""
     places = pl.concat([frame.select(*_place().values()) for frame in frames])
-    return bool(places.select(_follows().slice(1).all()).item())
+    return bool(in_steps(places, *_follows())["follows"][1:].all())
 
 
 def only_process(frames: Sequence[pl.DataFrame]) -> list[pl.Series]:
@@ -168,7 +168,7 @@ def _links(facts: Sequence[pl.DataFrame]) -> Iterator[pl.DataFrame]:
     follows, num = pl.col("follows"), pl.col("num")
     for index, rows in enumerate(facts):
         both = pl.concat([facts[index - 1].tail(1), rows]) if index else rows
-        link = both.select("num", follows=_follows().fill_null(value=False))
+        link = in_steps(both, *_follows()).select("num", follows.fill_null(value=False))
         begins = ~(follows & (num == num.shift() + 1).fill_null(value=False))
         # Nothing precedes the first cycle of all.
         first = pl.int_range(pl.len()) < 1 - index
@@ -176,18 +176,19 @@ def _links(facts: Sequence[pl.DataFrame]) -> Iterator[pl.DataFrame]:
 
 
 @cache
-def _follows() -> pl.Expr:
-    """Returns whether a cycle has a larger number than the row before, and begins after its end.
+def _follows() -> tuple[dict[str, pl.Expr], ...]:
+    """Returns as `follows` whether a cycle may follow the row before, in steps of columns.
 
-    It also has the same kind, the GC CPU time since the start has not fallen, and GOMAXPROCS and
-    the live heap have not both changed where lines are missing.
+    It has a larger number, the same kind, and begins after the end of that row. The GC CPU time
+    since the start has not fallen, and GOMAXPROCS and the live heap have not both changed where
+    lines are missing.
     """
     num, start, end, procs, live, share, kind = map(pl.col, _place())
+    before, now, most = map(pl.col, ("_before", "_now", "_most"))
     later = (start >= end.shift() - CLOCK_SLACK_S).fill_null(value=True)
     # The printed share of the total time is truncated.
-    before = procs * end
-    now = before.shift() + procs * (end - end.shift())
-    most = pl.when(end > SHARE_FROM_S).then(SHARE_SLACK * share * before)
+    of_time = {"_now": before.shift() + procs * (end - end.shift())}
+    of_time["_most"] = pl.when(end > SHARE_FROM_S).then(SHARE_SLACK * share * before)
     falls = ((share + 1) * now < most.shift()).fill_null(value=False)
     larger, smaller = (of(live, live.shift()) for of in (pl.max_horizontal, pl.min_horizontal))
     other = (
@@ -195,13 +196,14 @@ def _follows() -> pl.Expr:
         & (procs != procs.shift())
         & (larger > OTHER_LIVE * (smaller + 1))
     )
-    return (
+    follows = (
         (num > num.shift())
         & (kind == kind.shift())
         & later
         & ~falls
         & ~other.fill_null(value=False)
     )
+    return {"_before": procs * end}, of_time, {"follows": follows}
 
 
 @cache

@@ -89,7 +89,7 @@ class Log:
     def container_reports(self) -> pl.DataFrame:
         """The container states, without those that only state settings."""
         states = self.tables["container_states"]
-        return states.filter(pl.col("event").ne_missing(STATED))
+        return rows_of.where(states, states["event"].ne_missing(STATED))
 
 
 @frozen

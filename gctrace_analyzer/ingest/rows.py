@@ -86,7 +86,9 @@ def not_null(values: Values) -> Values:
 
 def at_least(values: pl.Series, least: float) -> pl.Series:
     """Returns the values, raised to `least`; `clip` is a query."""
-    return values.set(values < least, least)
+    # Most columns have no such value.
+    low = values.min()
+    return values if low is None or low >= least else values.set(values < least, least)  # type: ignore[operator]  # numbers
 
 
 def at_most(values: pl.Series, most: float) -> pl.Series:
@@ -182,7 +184,9 @@ def column_of(rows: pl.DataFrame, name: str) -> pl.Series:
 
 def distinct(rows: pl.DataFrame, name: str) -> set[Any]:
     """Returns the distinct values of a column, including null; `unique` is a query."""
-    return set(column_of(rows, name).value_counts().to_series())
+    values = column_of(rows, name)
+    # Most columns that are asked about have a single value, which is ten times as fast to see.
+    return {values[0]} if values.n_unique() == 1 else set(values.value_counts().to_series())
 
 
 def largest(values: pl.Series, most: int) -> pl.Series:

@@ -336,7 +336,7 @@ def of_toolchain(text: str) -> str | None:
     >>> of_toolchain('$env:GODEBUG="gctrace=1"; go run a.go')[:37]
     'Cycles may be those of `go run a.go`:'
     """
-    if not any(word in text for word in GO_COMMANDS):
+    if not core.contains_any(text.encode(), [word.encode() for word in GO_COMMANDS]):
         return None
     named = [*_GO_COMMAND.finditer(text)]
     if not any(match[1] or _CERTAIN.match(match[2]) for match in named):

@@ -190,10 +190,11 @@ def live_heap_spike(facts: ProcessFacts) -> Iterator[Evidence]:
     around = medians.gather(pl.int_range(len(live), eager=True) // step)
     high = (live > t.spike_times * around) & (live - around > t.growth_min_mib)
     spikes = where(timed, high)
-    is_back = live[-1] < t.spike_back_times * median(live) and not high[-1]
+    if spikes.is_empty() or live[-1] >= t.spike_back_times * median(live):
+        return
     steps_s = timed["start_s"].diff()
     is_level = total(steps_s.filter(high)) >= t.step_least_time * total(steps_s)
-    if len(spikes) and is_back and not high[0] and not is_level:
+    if not (is_level or high[0] or high[-1]):
         yield Evidence(
             "info",
             f"In {cycles_text(len(spikes))} the live heap was over {t.spike_times:g} times the "

@@ -120,9 +120,8 @@ def gogc_ranges(cycles: pl.DataFrame) -> pl.DataFrame:
         `by_minimum` (the highest GOGC whose heap minimum set the goal), `no_goal` (GOGC is off and
         there is no limit), and `stacks`. Null where the log does not show it.
     """
-    *steps, ranges, known = _steps(within_process(cycles), go15=has_go15(cycles))
-    rows = in_steps(cycles[[*NEEDED]], *steps)
-    return rows.select(ranges).with_columns(known)
+    *steps, ranges = _steps(within_process(cycles), go15=has_go15(cycles))
+    return in_steps(cycles[[*NEEDED]], *steps).select(**ranges)
 
 
 @cache
@@ -148,7 +147,8 @@ def _steps(within: Within, *, go15: bool) -> tuple[Any, ...]:
         ),
         100 * (least_goal - most_live) / (most_live + roots + pl.col("_root_error")),
     )
-    most = (
+    most = pl.col("_high")
+    highest = (
         pl.when(live + roots > 0)
         .then(100 * (goal + 1 - live) / (live + roots))
         .otherwise(math.inf)
@@ -164,7 +164,7 @@ def _steps(within: Within, *, go15: bool) -> tuple[Any, ...]:
     perhaps = raised | (near_goal & (error > 0)) | (swept <= 1)
     low = pl.col("_low") * (1 - _ROUNDING)
     # The heap minimum is exact, and its goal is below the next printed MiB.
-    high = pl.min_horizontal(minimum * _BELOW, pl.col("_high") * (1 + _ROUNDING))
+    high = pl.min_horizontal(minimum * _BELOW, most * (1 + _ROUNDING))
     # Since Go 1.18, GOGC always leaves the sweeper 1 MiB.
     is_swept = is_new & (goal <= live) & (error > 0)
     no_goal = pl.col("heap_goal_mib").is_null() & pl.col("format").is_in(_MAY_HAVE_NO_GOAL)
@@ -174,16 +174,16 @@ def _steps(within: Within, *, go15: bool) -> tuple[Any, ...]:
         "low": pl.when(raised).then(-math.inf).otherwise(low),
         "low_raised": pl.when("_perhaps").then(-math.inf).otherwise(low),
         "high": pl.when(is_swept).then(-math.inf).otherwise(high),
-        "by_minimum": pl.when(minimum <= pl.col("_high")).then(minimum),
+        "by_minimum": pl.when(minimum <= most).then(minimum),
         "no_goal": no_goal,
         "stacks": pl.col("stacks_mib").cast(pl.Float64),
     }
     known = goal.is_not_null() & live.is_not_null()
-    ends = [pl.when(known).then(name).alias(name) for name in ("low", "low_raised", "high")]
-    states = [near.alias("_near_goal"), was_raised.alias("_raised"), most.alias("_high")]
+    ends = {name: pl.when(known).then(ranges[name]) for name in ("low", "low_raised", "high")}
+    states = [near.alias("_near_goal"), was_raised.alias("_raised")]
     bounds = [least.alias("_low"), perhaps.alias("_perhaps")]
-    steps = (follows(within).alias("_follows"), sizes, at_goal(live), states, bounds)
-    return *steps, [value.alias(name) for name, value in ranges.items()], ends
+    at = {**at_goal(live), "_high": highest}
+    return follows(within).alias("_follows"), sizes, at, states, bounds, ranges | ends
 
 
 def _before(within: Within, *, go15: bool) -> list[pl.Expr]:

@@ -213,10 +213,12 @@ def _gogc_values(ranges: pl.DataFrame, stated: float | None) -> list[float]:
     usual = DEFAULT_GOGC if stated is None or math.isinf(stated) else stated
     values, found = _values(), {usual: None}
     size = max(-(-len(ranges) // _PARTS), 1)
-    shown = complete(ranges[["low", "high"]].with_row_index("at"), "low", "high")
-    first = values.search_sorted(shown["low"], side="left").alias("first")
-    after = values.search_sorted(shown["high"], side="right").alias("after")
-    parts = where(pl.DataFrame([first, after, shown["at"] // size]), first < after)
+    shown = complete(ranges[["low", "high"]].with_row_index("at"), "low", "high").select(
+        pl.lit(values).search_sorted(pl.col("low"), side="left").alias("first"),
+        pl.lit(values).search_sorted(pl.col("high"), side="right").alias("after"),
+        pl.col("at") // size,
+    )
+    parts = where(shown, shown["first"] < shown["after"])
     # The values from `first` to before `after` explain this many goals of a part.
     explaining = rest = parts.group_by(pl.all()).len().rows()
     while rest and len(found) < _PARTS:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from itertools import pairwise
 
 import polars as pl
 
@@ -64,12 +65,12 @@ def moved(cycles: pl.DataFrame, t: Thresholds = DEFAULT) -> Moved | None:
     before, after = levels[-2:]
     step = abs(median(after) - median(before))
     least_s = t.step_least_time * (times[-1] - times[0])
-    lengths = times.gather([*begins[1:], -1]) - times.gather(begins)
+    lengths = [end - begin for begin, end in pairwise(map(times.item, (*begins, -1)))]
     lasting = [
-        level for level, is_long in zip(levels, lengths >= least_s, strict=True) if is_long
+        level for level, length in zip(levels, lengths, strict=True) if length >= least_s
     ]
     is_level = (
-        lengths[-2:].min() >= least_s
+        min(lengths[-2:]) >= least_s
         and all(_is_level(values, step, t) for values in (before, after))
         and not any(_are_same(level, after, t) for level in lasting[:-1])
     )

@@ -9,7 +9,6 @@ import polars as pl
 
 from gctrace_analyzer.advise.subject import process_of_verdict
 from gctrace_analyzer.analysis.cycles import (
-    alloc_before_mib,
     alloc_while_marking_mib,
     metrics,
     pauses_ms,
@@ -241,7 +240,7 @@ def with_idle(cycles: pl.DataFrame) -> pl.DataFrame:
     """
     busy_ms = pl.col("gc_cpu_ms") + pl.col("idle_cpu_ms").fill_null(0)
     elapsed_s = pl.col("elapsed_s")
-    allocated_mib = alloc_while_marking_mib() + alloc_before_mib()
+    allocated_mib = alloc_while_marking_mib() + pl.col("between_mib")
     # Values that the resolution hides have no curve per cycle either.
     is_known = quotient("alloc_mib_per_s").is_not_null().over("process")
     rare = {"stw_total_ms": pauses_ms()} | metrics()
