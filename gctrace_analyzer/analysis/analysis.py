@@ -204,8 +204,8 @@ class Analysis:
     @cached_property
     def enriched(self) -> pl.DataFrame:
         """The cycles with metrics, corrected durations and the CPU limiter's fill level."""
-        of_before, rare = (self._since_before, self._goals[1]), episodes_of.OF_FEW_RULES
-        metrics = derived.with_metrics(self.cycles, *of_before, but=rare)
+        added = (*episodes_of.OF_FEW_RULES, "gc_cpu_share")
+        metrics = derived.with_metrics(self.cycles, self._since_before, self._goals[1], added)
         return episodes_of.enrich(metrics, self._fills, self._traced)
 
     @cached_property

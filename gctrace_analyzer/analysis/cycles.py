@@ -287,13 +287,11 @@ def _of_before(within: Within, *, go15: bool) -> tuple[Any, ...]:
 
 @cache
 def _steps(within: Within) -> tuple[dict[str, pl.Expr], ...]:
-    """Returns the columns that `metrics` needs, in three steps, for the same reason."""
-    first = {
-        "end_s": end_s(),
-        "stw_total_ms": pauses_ms(),
-        "gc_cpu_ms": gc_cpu_ms(),
-        "_precedes": precedes(within),
-    }
+    """Returns the columns that `metrics` needs, in steps, for the same reason.
+
+    Only `gc_cpu_share` needs the last two.
+    """
+    first = {"end_s": end_s(), "gc_cpu_ms": gc_cpu_ms(), "_precedes": precedes(within)}
     is_next = pl.col("_precedes")
     until_next = after("heap_start_mib", within, is_next) - pl.col("heap_live_mib")
     # Up to Go 1.4 the sizes have other meanings, and there are no times.
@@ -301,10 +299,9 @@ def _steps(within: Within) -> tuple[dict[str, pl.Expr], ...]:
     second = {
         "alloc_mib": alloc.cast(pl.Float64),
         "_next_s": after("start_s", within, is_next) - pl.col("start_s"),
-        "_elapsed_s": elapsed_s(within),
     }
     capacity = capacity_s(pl.col("procs"), pl.col("_elapsed_s"), within)
-    return first, second, {"_capacity_s": capacity}
+    return first, second, {"_elapsed_s": elapsed_s(within)}, {"_capacity_s": capacity}
 
 
 @cache
@@ -313,6 +310,7 @@ def metrics() -> dict[str, pl.Expr]:
     live, goal = pl.col("_live"), pl.col("heap_goal_mib")
     overshoot = ratio(pl.col("heap_end_mib"), goal) - 1
     return {
+        "stw_total_ms": pauses_ms(),
         "gc_cpu_share": share_of_capacity(pl.col("gc_cpu_ms"), pl.col("_capacity_s")),
         "alloc_mib_per_s": ratio(pl.col("alloc_mib"), pl.col("_next_s")),
         "assist_share": ratio(pl.col("assist_cpu_ms"), pl.col("gc_cpu_ms")),
@@ -351,7 +349,8 @@ def with_metrics(
     own = without(cycles, *schema.names("metrics"))
     of_before = since_before(own) if known is None else known
     setter = regimes(own)[1] if goal_set_by is None else goal_set_by
-    rows = in_steps(own, [*of_before], *_steps(within_process(own))).rechunk()
+    steps = _steps(within_process(own))[: 2 if "gc_cpu_share" in but else None]
+    rows = in_steps(own, [*of_before], *steps).rechunk()
     names = [name for name in schema.names("metrics") if name not in but]
     last = {name: value for name, value in metrics().items() if name in names}
     return rows.with_columns(setter, **last).rechunk()[[*own.columns, *names]]

@@ -154,14 +154,12 @@ def _apart(rows: pl.DataFrame, state: State, known: Known) -> tuple[int, State |
     count = next(
         (at for at, is_unlike in enumerate(search.unlike(rows, state)) if not is_unlike), 0
     )
+    if count < _FEWEST_APART:
+        return 0, None
     own, following = rows[:count], rows[count : 2 * count]
     live = rows["live"][: 2 * count]
     is_same = greatest(live) <= _SAME_LIVE * -greatest(-live) + 1
-    if (
-        min(len(own), len(following)) < _FEWEST_APART
-        or not is_same
-        or any(search.unlike(following, state))
-    ):
+    if len(following) < _FEWEST_APART or not is_same or any(search.unlike(following, state)):
         return 0, None
     tops = None if known.limit.value == math.inf or not rows["stacks"].count() else ()
     part, *others = search.search(own, known.gogc.value, tops)

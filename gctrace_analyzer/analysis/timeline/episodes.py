@@ -97,7 +97,8 @@ def enrich(metrics: pl.DataFrame, fills: pl.Expr, spans: pl.DataFrame) -> pl.Dat
     """Returns the cycles with all columns that episodes, segments and rules need.
 
     Args:
-        metrics: what `with_metrics` returns; it may lack `OF_FEW_RULES`.
+        metrics: what `with_metrics` returns; it may lack `OF_FEW_RULES`, and the
+            `gc_cpu_share` that is added.
         fills: what `fills` returns for the same cycles: `limiter_fill`.
         spans: what `spans.of_cycles` returns for these cycles. Its durations replace the printed
             ones, and its other columns are added.

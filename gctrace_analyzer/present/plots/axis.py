@@ -8,12 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import polars as pl
 
 from gctrace_analyzer.advise.subject import process_of_verdict
-from gctrace_analyzer.analysis.cycles import (
-    alloc_while_marking_mib,
-    metrics,
-    pauses_ms,
-    share_of_cpu,
-)
+from gctrace_analyzer.analysis.cycles import alloc_while_marking_mib, metrics, share_of_cpu
 from gctrace_analyzer.analysis.pauses import as_printed
 from gctrace_analyzer.analysis.spans import whole
 from gctrace_analyzer.analysis.timeline.episodes import OF_FEW_RULES
@@ -243,9 +238,8 @@ def with_idle(cycles: pl.DataFrame) -> pl.DataFrame:
     allocated_mib = alloc_while_marking_mib() + pl.col("between_mib")
     # Values that the resolution hides have no curve per cycle either.
     is_known = quotient("alloc_mib_per_s").is_not_null().over("process")
-    rare = {"stw_total_ms": pauses_ms()} | metrics()
     drawn = whole(cycles).with_columns(
-        **{name: rare[name] for name in OF_FEW_RULES},
+        **{name: metrics()[name] for name in OF_FEW_RULES},
         gc_cpu_with_idle_share=share_of_cpu(busy_ms, pl.col("cpus"), elapsed_s),
         alloc_mib_per_s=pl.when(is_known).then("alloc_mib_per_s"),
         allocated_mib_per_s=pl.when(is_known & (elapsed_s > 0)).then(allocated_mib / elapsed_s),
