@@ -28,9 +28,9 @@ from gctrace_analyzer.analysis.timeline import segments as segments_of
 from gctrace_analyzer.analysis.timeline.levels import Moved, moved
 from gctrace_analyzer.analysis.trend import LiveGrowth, live_growth
 from gctrace_analyzer.frozen import computed_once
-from gctrace_analyzer.ingest.processes import longest_process
+from gctrace_analyzer.ingest.processes import longest_process, of_programs
 from gctrace_analyzer.ingest.rows import column_of, compact, is_long, of_process, where
-from gctrace_analyzer.ingest.sniff import runs_benchmarks, started_by_go
+from gctrace_analyzer.ingest.sniff import runs_benchmarks
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -306,9 +306,8 @@ class Analysis:
 
     @property
     def own_processes(self) -> pl.DataFrame:
-        """The processes, without those of the go command, which starts its program last."""
-        processes = self.log.tables["processes"]
-        return processes.tail(1) if started_by_go(self.log.notes) else processes
+        """The processes, without those of the go command."""
+        return of_programs(self.log.tables["processes"], self.log.notes)
 
     @cached_property
     def summary(self) -> Summary:

@@ -15,6 +15,7 @@ from gctrace_analyzer.analysis.trend import MIN_POINTS, slope
 from gctrace_analyzer.frozen import Plain, frozen
 from gctrace_analyzer.ingest.gctrace.columns import CPU_TIMES, stopping
 from gctrace_analyzer.ingest.gctrace.grammar import shapes_before
+from gctrace_analyzer.ingest.processes import of_programs
 from gctrace_analyzer.ingest.rows import (
     by_process,
     column_of,
@@ -22,7 +23,7 @@ from gctrace_analyzer.ingest.rows import (
     is_one_process,
     since,
 )
-from gctrace_analyzer.ingest.sniff import OF_TOOLCHAIN, started_by_go
+from gctrace_analyzer.ingest.sniff import OF_TOOLCHAIN
 from gctrace_analyzer.units import LEAST_PERCENT, between_text, duration_text
 
 if TYPE_CHECKING:
@@ -216,7 +217,7 @@ def summarize(
         # Sizes with less live heap than was allocated during marking, although that always
         # survives.
         figures["true_live_heap_mib"] = None
-    own = processes.tail(1) if started_by_go(notes) else diagnosed(processes, DEFAULT)
+    own = diagnosed(of_programs(processes, notes), DEFAULT)
     warnings = [*caveats(cycles, processes, impossible or {}, check, DEFAULT, own)]
     has_gaps = figures["missing_cycles"] > 0
     of_gc, added_up = (figures[name] for name in ("assist_share_of_gc_cpu", "gc_cpu_share"))
@@ -329,7 +330,7 @@ def _about_reading(
         )
     yield from _about_several(cycles, processes)
     if len(processes) > len(own) and len(cycles):
-        which = f"process {own['process'][0]}, the last to start and probably the program."
+        which = f"process {own['process'][0]}, which is probably the program."
         if len(own) > 1:
             which = f"the {len(own)} with the most cycles. A crash loop has that many, or a "
             which += "program that starts others, such as `go vet`."

@@ -333,6 +333,9 @@ def _evenly_spaced(cycles: pl.DataFrame) -> pl.DataFrame:
 _CHANGED = 1.5
 """Ratio of the medians before and after. Smaller changes are usual for a load."""
 
+_NEXT = 3
+"""Cycles next to the beginning on each side: between them lies most of a change at that time."""
+
 _SIDE_S, _SIDE_CYCLES = 10.0, 20
 """Seconds and cycles compared before and after the beginning: whichever are fewer."""
 
@@ -363,12 +366,16 @@ def changes_at(cycles: pl.DataFrame, start_s: float, thresholds: Thresholds) -> 
     if min(len(before), len(after)) < thresholds.min_cycles:
         return []
     sentences = []
-    for name, (words, per, causes) in _QUANTITIES.items():
-        old, new = not_null(before[name]).median(), not_null(after[name]).median()
-        if not isinstance(old, float) or not isinstance(new, float) or old < 1 or new < 1:
+    for name, (words, per, verb) in _QUANTITIES.items():
+        sides = not_null(before[name]), not_null(after[name])
+        old, new, last, first = map(
+            median, (*sides, sides[0].tail(_NEXT), sides[1].head(_NEXT))
+        )
+        if min(old, new, last, first) < 1:
             continue
-        verb = "rose" if new > old else "fell"
-        if verb == causes and max(new / old, old / new) >= _CHANGED:
+        ratios = (new / old, first / last) if verb == "rose" else (old / new, last / first)
+        # What changed slowly did not change then.
+        if ratios[0] >= _CHANGED and ratios[1] ** 2 >= _CHANGED:
             sentences.append(
                 f"{words} {verb} from {size_text(old)}{per} to {size_text(new)}{per}"
             )

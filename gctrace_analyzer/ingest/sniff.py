@@ -344,9 +344,10 @@ def of_toolchain(text: str) -> str | None:
     is_test = _OF_TEST.search(text) is not None
     lines = (_NEXT_COMMAND.split(match[1]) for match in named if match[1])
     # An assignment may be a command of its own, as in PowerShell.
-    own = (next(part.strip() for part in parts if "go " in part) for parts in lines)
+    own = [next(part.strip() for part in parts if "go " in part) for parts in lines]
     # One compile or link follows a heading; what starts after the last one is the program.
-    runs = not is_test and len(_STARTED.findall(text, named[-1].end())) > 1
+    has_program = len(_STARTED.findall(text, named[-1].end())) > 1
+    runs = not is_test and has_program
     commands = [*dict.fromkeys(own)] or ["go run" if runs else "go"]
     if _TRACED_PROGRAM.search(text):
         # Other commands printed no cycles.
@@ -354,6 +355,8 @@ def of_toolchain(text: str) -> str | None:
     if not commands:
         return None
     quoted = " and ".join(f"`{command}`" for command in commands[:_MOST_COMMANDS])
+    if named[-1][2] and own and not has_program:
+        quoted = f"compile or link, started by {quoted}"
     is_test = is_test or any("go test" in command for command in commands)
     return (
         f"{OF_TOOLCHAIN}{quoted}: go, compile and link print gctrace too. Build the "
@@ -370,7 +373,7 @@ def is_toolchain_alone(notes: Sequence[str]) -> bool:
 def started_by_go(notes: Iterable[str]) -> bool:
     """Returns whether the last process of a log is a program that the go command started."""
     noted = "\n".join(notes)
-    is_started = re.search(rf"(?m)^{OF_TOOLCHAIN}.*go (?:run|test)", noted)
+    is_started = re.search(rf"(?m)^{OF_TOOLCHAIN}`.*go (?:run|test)", noted)
     return is_started is not None and words.BEGUN_UNREAD not in noted
 
 

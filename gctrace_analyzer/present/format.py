@@ -88,6 +88,8 @@ def assists(s: Summary) -> tuple[str, str]:
     low, high = s.gc_cpu_range
     # Half of the time to stop the world counts, if it is what makes GC CPU uncertain to both sides.
     stopping = (s.stw_share or 0.0) / 2 if low < gc_cpu < high else 0.0
+    # Totals of a short log do not depend on the time of cycles, so only pauses make them uncertain.
+    stopping = (s.stw_share or 0.0) if s.is_too_short_for_rates else stopping
     least, most = max(gc_cpu - stopping, low), min(gc_cpu + stopping, high)
     ends = [min(of_gc * gc_cpu / end, 1.0) if end else 1.0 for end in (most, least)]
     is_one = ends[1] < _AS_ONE * ends[0]

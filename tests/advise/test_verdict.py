@@ -494,7 +494,7 @@ def test_a_program_that_starts_after_the_last_package_is_judged() -> None:
     assert reached.sentence.endswith("in process 3.")
     assert "those of `go run`: go, compile" in run.summary().warnings[0]
     (of_program,) = [text for text in run.summary().warnings if "findings" in text]
-    assert "of process 3, the last to start and probably the program." in of_program
+    assert "of process 3, which is probably the program." in of_program
     assert "ok" not in run.report().analysis.levels.values()
 
 
@@ -510,7 +510,7 @@ def test_a_program_whose_only_line_is_torn_has_no_figures(head: str) -> None:
     warnings = run.summary().warnings
     begun = "Line 8 begins another process, whose first cycle could not be read."
     assert (begun in warnings) is is_timed
-    assert any("the last to start" in text for text in warnings) is not is_timed
+    assert any("probably the program" in text for text in warnings) is not is_timed
 
 
 def test_a_first_cycle_that_is_quoted_below_a_log_begins_no_process() -> None:
@@ -520,6 +520,29 @@ def test_a_first_cycle_that_is_quoted_below_a_log_begins_no_process() -> None:
         assert not any(
             "begins another" in text for text in read_text(log + below).summary().warnings
         )
+
+
+def test_a_late_cycle_of_the_go_command_is_not_the_program() -> None:
+    """The go command is idle while its program runs, and runs a forced cycle after two minutes."""
+    program = log_of(12, every=0.2, live=300, start=300, end=310, goal=305)
+    late = log_of(14, every=9, start=4, end=4, live=2, goal=6).splitlines()[-1]
+    last = log_of(13, every=10, start=300, end=300, live=299, goal=302).splitlines()[-1]
+    lines = f"{program}GC forced\n{late}\nGC forced\n{last}\n"
+    run = read_text(f"$ GODEBUG=gctrace=1 go run .\n{lines}")
+    assert run.processes["cycles"].to_list() == [13, 1]
+    assert run.report().subject == 0
+    (of_program,) = [text for text in run.summary().warnings if "findings" in text]
+    assert of_program.endswith("of process 0, which is probably the program.")
+
+
+def test_of_go_run_that_only_compiled_no_process_is_the_program() -> None:
+    linked = f"{log_of(3)}# command-line-arguments\n{log_of(2)}"
+    for text in (f"$ GODEBUG=gctrace=1 go run .\n{linked}", linked):
+        run = read_text(text)
+        reached = run.report().verdict
+        assert reached is not None
+        assert "those of the Go toolchain" in reached.sentence
+        assert not any("probably the program" in text for text in run.summary().warnings)
 
 
 def test_no_process_that_go_vet_starts_is_judged_as_the_program() -> None:

@@ -40,6 +40,14 @@ def test_a_smaller_live_heap_is_not_a_cause() -> None:
     assert not any("live heap" in each for each in found)
 
 
+def test_slow_growth_is_no_change_at_a_time() -> None:
+    text = log_of(
+        60, live=lambda n: 10 * n, start=lambda n: 10 * n + 5, end=lambda n: 10 * n + 9
+    )
+    cycles = facts_of(text).cycles
+    assert changes_at(cycles, cycles["start_s"][25], DEFAULT) == []
+
+
 def test_nothing_is_said_without_enough_cycles_on_both_sides() -> None:
     cycles = facts_of(log_of(20)).cycles
     assert changes_at(cycles, cycles["start_s"][1], DEFAULT) == []

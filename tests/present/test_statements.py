@@ -1110,8 +1110,11 @@ def test_at_the_heap_minimum_no_effective_gogc_is_named() -> None:
 
 def test_a_command_whose_packages_are_headed_is_named_once() -> None:
     headed = f"$ GODEBUG=gctrace=1 go run main.go\n# command-line-arguments\n{log_of(3)}"
-    assert "those of `GODEBUG=gctrace=1 go run main.go`: go, compile" in (
+    assert "those of compile or link, started by `GODEBUG=gctrace=1 go run main.go`: go" in (
         of_toolchain(headed) or ""
+    )
+    assert "those of `GODEBUG=gctrace=1 go run main.go`: go, compile" in (
+        of_toolchain(f"{headed}{log_of(3)}") or ""
     )
     tested = of_toolchain(f"# testmain\n{log_of(3)}=== RUN   TestSet\n") or ""
     assert "Build the program first (`go test -c`)" in tested

@@ -94,8 +94,8 @@ def _known(summary: Summary, t: Thresholds, too_coarse: Container[str]) -> set[s
     if summary.is_mostly_missing:
         del figures["assist"], figures["pauses"]
     if summary.is_too_short_for_rates:
-        return set(figures) & {"pauses", "heap_goal"}
-    if (summary.span_s or 0) >= t.growth_min_span_s:
+        figures = {name: figures.get(name) for name in ("pauses", "heap_goal")}
+    elif (summary.span_s or 0) >= t.growth_min_span_s:
         figures["live_heap"] = summary.live_heap_growth_mib_per_h
     return {
         name

@@ -301,10 +301,11 @@ def limit_tight(facts: ProcessFacts) -> Iterator[Evidence]:
             yield Evidence("info", few, {"effective_gogc_p50": gogc})
             return
         since = _last_of_several(facts)
-        is_known = since is None and facts.summary.gc_per_s is not None
-        runs = often_text(facts.summary) if is_known else "often"
-        if since is None and facts.summary.gc_cpu_share is not None:
-            runs += f" and takes {gc_cpu_text(facts.summary)} of the CPU"
+        s = facts.summary
+        is_known = since is None and s.gc_per_s is not None and not s.is_in_bursts
+        runs = often_text(s) if is_known else "often"
+        if since is None and s.gc_cpu_share is not None:
+            runs += f" and takes {gc_cpu_text(s)} of the CPU"
         close = f"GOMEMLIMIT leaves the live heap {room}{_taken(facts)}, so GC runs {runs}."
         yield Evidence(
             "bad" if gogc < t.limit_gogc_bad else "warn",

@@ -161,14 +161,18 @@ def state(report: Report) -> list[KeyFigure]:
         gaps_ms = 1000 * report.analysis.enriched["interval_s"]
         often = interval(s, usual_interval_ms(report.analysis.enriched), gaps_ms)
         note = "; ".join(filter(None, (often, forced)))
-        figures.append(
-            _with_level(report, "Frequency", rate_text(s, s.gc_per_s, rate), note, "frequency")
-        )
+        if gaps_ms.count() == 1:
+            # How often cycles run, a single time between two does not show.
+            figures.append(KeyFigure("Frequency", f"{s.cycles:,} cycles", note))
+        else:
+            often = rate_text(s, s.gc_per_s, rate)
+            figures.append(_with_level(report, "Frequency", often, note, "frequency"))
     # Without GC CPU, the range of its parts is unknown as well.
     if s.assist_share_of_gc_cpu is not None and s.gc_cpu_share is not None:
         value, of_all = assists(s)
         note = "of GC CPU"
-        if s.assist_share_of_cpu is not None and not s.is_of_single_cycles:
+        is_of_time = not (s.is_of_single_cycles or s.is_too_short_for_rates)
+        if s.assist_share_of_cpu is not None and is_of_time:
             note += f"; {of_all} of all CPU"
         note = "not measurable" if coarse.get("gc_cpu") else note
         figures.append(_with_level(report, "Mark assist", value, note, "assist"))
