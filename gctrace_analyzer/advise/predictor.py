@@ -184,7 +184,8 @@ class Baseline(Predictor):
 
     def confidence(self, row: Row) -> str:
         """Returns how reliable a prediction is: less so with few cycles or distant settings."""
-        return "low" if self.doubt(row) else "medium" if self.warnings else "high"
+        is_rough = self.warnings or not self.load_is_known
+        return "low" if self.doubt(row) else "medium" if is_rough else "high"
 
     def doubt(self, row: Row) -> str:
         """Returns why the confidence is low; empty if it is not."""

@@ -60,6 +60,18 @@ def bounded(figures: Mapping[str, Any], spans: pl.DataFrame) -> dict[str, Any]:
     return {**bounds, **scaled}
 
 
+def with_printed(figures: Mapping[str, Any], spans: pl.DataFrame) -> dict[str, float]:
+    """Returns the bound of GC CPU in a log that prints more than its lines add up to.
+
+    The cost may be in lines that are missing.
+    """
+    share, printed = figures["gc_cpu_share"], _bounds(spans)
+    if share is None or printed is None or printed[0] <= share:
+        return {}
+    low, high = (figures[f"gc_cpu_share_{end}"] or share for end in ("low", "high"))
+    return {"gc_cpu_share_low": low, "gc_cpu_share_high": max(high, printed[1])}
+
+
 def about_range(spans: pl.DataFrame, *, by_print: bool) -> str:
     """Returns why GC CPU is a range: the largest cause."""
     if by_print:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from gctrace_analyzer.analysis import spans as spans_of
 from gctrace_analyzer.analysis.durations import correct_durations, on_real_cpus
 from gctrace_analyzer.analysis.pauses import FOR_P99, PHASES, about_cpus, single_pauses
-from gctrace_analyzer.analysis.printed_shares import about_range, bounded
+from gctrace_analyzer.analysis.printed_shares import about_range, bounded, with_printed
 from gctrace_analyzer.analysis.thresholds import DEFAULT, Thresholds
 from gctrace_analyzer.analysis.totals import FEW_S, Totals
 from gctrace_analyzer.analysis.trend import MIN_POINTS, slope
@@ -221,8 +221,8 @@ def summarize(
     warnings = [*caveats(cycles, processes, impossible or {}, check, DEFAULT, own)]
     has_gaps = figures["missing_cycles"] > 0
     of_gc, added_up = (figures[name] for name in ("assist_share_of_gc_cpu", "gc_cpu_share"))
-    if not _contradicts(check, has_gaps=has_gaps):
-        figures |= bounded(figures, spans)
+    bounds = with_printed if _contradicts(check, has_gaps=has_gaps) else bounded
+    figures |= (corrected := bounds(figures, spans))
     share = figures["gc_cpu_share"]
     if has_gaps and of_gc is not None and share is not None:
         is_most = figures["missing_cycles"] > figures["cycles"]
@@ -230,7 +230,8 @@ def summarize(
     warnings.extend(about_cpus(spans))
     summary = Summary(**figures, warnings=())
     if summary.gc_cpu_range is not None:
-        warnings.append(about_range(spans, by_print=share != added_up))
+        by_print = bool(corrected) and (bounds is with_printed or share != added_up)
+        warnings.append(about_range(spans, by_print=by_print))
     said = sorted((*warnings, *notes), key=lambda text: not text.startswith(OF_TOOLCHAIN))
     return replace(summary, warnings=tuple(said))
 

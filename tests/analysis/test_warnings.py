@@ -38,6 +38,12 @@ def about(text: str, word: str) -> list[str]:
     return [each for each in read_text(text).summary().warnings if word in each]
 
 
+def test_a_log_that_prints_more_than_its_lines_add_up_to_has_no_single_figure() -> None:
+    run = read_text(log_of(60, every=0.5, percent=4))
+    assert "GC takes 0.22–5.0 % of the CPU" in " ".join(str(run.summary()).split())
+    assert about(log_of(60, every=0.5, percent=4), "GC CPU is a range: its lines add up to")
+
+
 @pytest.mark.parametrize(
     ("count", "words"),
     [(1, "only 1 cycle,"), (2, "only 2 cycles,"), (19, "19 cycles,"), (20, "")],

@@ -24,6 +24,10 @@ if TYPE_CHECKING:
     from gctrace_analyzer.schema import Row
 
 
+_SLOWED = 0.7
+"""Ratio of the allocation rates during and between markings below which they are not the same."""
+
+
 @frozen
 class Outcome:
     """The prediction for a setting.
@@ -121,6 +125,23 @@ class Predictor:
     def doubt(self, row: Row) -> str:
         """Returns why the confidence is low; empty if it is not."""
         raise NotImplementedError
+
+    @property
+    def is_slowed(self) -> bool:
+        """Whether a rate that is taken as fixed differs while GC is marking."""
+        if self.load is None or self.load_model != "fixed-rate":
+            return False
+        rates = (self.load.alloc_in, self.load.alloc_off)
+        return self.load.shows_rate_in_mark and min(rates) < _SLOWED * max(rates)
+
+    @property
+    def load_is_known(self) -> bool:
+        """Whether the log shows what the program allocates under other settings."""
+        if self.load is None or self.load_model == "between":
+            return True
+        if self.load_model == "cpu-bound":
+            return not self.load.has_spare_cpu
+        return self.load.shows_rate_in_mark and not self.is_slowed
 
     @property
     def gogc_is_assumed(self) -> bool:

@@ -52,12 +52,23 @@ def assist_pressure(facts: ProcessFacts) -> Iterator[Evidence]:
             "warn"
             if of_all_cpu >= t.assist_warn_cpu_share and not is_start_up(facts)
             else "info",
-            f"Goroutines do {percent(share)} of the GC work in mark assists.",
+            _assisted(facts, share),
             {"assist_share_of_gc_cpu": share, "mark_pressure": pressure or None},
             headline="Goroutines have to help with marking when they allocate: mark assists take "
             f"{percent(of_all_cpu)} of the CPU.",
             examples=example_lines(facts.cycles, "assist_share"),
         )
+
+
+def _assisted(facts: ProcessFacts, share: float) -> str:
+    """Returns how much goroutines mark: GC CPU also has waits for the world to stop."""
+    by_assists, by_workers = (
+        total(facts.cycles[f"{who}_cpu_ms"]) for who in ("assist", "background")
+    )
+    if not by_assists:
+        return f"Mark assists take {percent(share)} of the CPU time of GC."
+    of_marking = percent(by_assists / (by_assists + by_workers))
+    return f"Goroutines do {of_marking} of the marking in mark assists, not counting idle CPUs."
 
 
 @rule(

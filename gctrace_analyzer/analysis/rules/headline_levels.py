@@ -84,8 +84,10 @@ def costly(summaries: Iterable[Summary], thresholds: Thresholds) -> set[str]:
 
 
 def _known(summary: Summary, t: Thresholds, too_coarse: Container[str]) -> set[str]:
+    low, most = summary.gc_cpu_range or (summary.gc_cpu_share,) * 2
+    is_either = low is not None and most is not None and low <= t.gc_cpu_warn < most
     figures = {
-        "gc_cpu": summary.gc_cpu_share,
+        "gc_cpu": None if is_either else summary.gc_cpu_share,
         "assist": summary.assist_share_of_gc_cpu,
         "pauses": summary.stw_p99_ms,
         "frequency": summary.gc_per_s,

@@ -300,7 +300,9 @@ def _evidence(predictor: Predictor) -> str:
     """Returns why the confidence in a prediction is not low."""
     load = predictor.load
     steady = f"{duration(load.span_s)} of steady cycles" if load else ""
-    return f"{steady}, but see the notes" if predictor.warnings else steady
+    if predictor.warnings:
+        return f"{steady}, but see the notes"
+    return steady if predictor.load_is_known else f"{steady}, but the kind of load is uncertain"
 
 
 def _memory(row: Row, predictor: Predictor) -> Iterator[str]:

@@ -30,9 +30,6 @@ _LOADS = {
     "between": "between fixed rate and as fast as the CPU allows",
 }
 
-_SLOWED = 0.7
-"""Ratio of the allocation rates during and between markings below which they are not the same."""
-
 
 def whatif(report: Report, rows: pl.DataFrame, evidence: Sequence[Report] = ()) -> Document:
     """Returns the predictions of `rows` (`schema.WHATIF`), with their notes."""
@@ -190,11 +187,7 @@ def _load(baseline: Predictor) -> str:
             "not known, as the log does not show whether marking slows the program down. The "
             f"prediction assumes a {text}"
         )
-    if (
-        baseline.load_model == "fixed-rate"
-        and load
-        and min(load.alloc_in, load.alloc_off) < _SLOWED * max(load.alloc_in, load.alloc_off)
-    ):
+    if baseline.is_slowed and load:
         return (
             "fixed rate assumed, although the program allocates "
             f"{mib_per_s(load.alloc_in)} while GC is marking and {mib_per_s(load.alloc_off)} "

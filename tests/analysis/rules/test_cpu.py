@@ -47,6 +47,14 @@ def test_the_cost_of_a_single_cycle_is_not_explained_by_how_often_gc_runs() -> N
     assert finding.examples[0].endswith(":9")
 
 
+def test_a_wait_that_counts_for_all_cpus_is_not_explained_by_the_allocation_rate() -> None:
+    lines = log_of(20, every=0.4, mark=60, background=100).split("\n")
+    lines[8] = lines[8].replace(": 0.02+", ": 300+").replace(", 0.04+", ", 600+")
+    (finding,) = matches(cpu.high_gc_cpu, facts_of("\n".join(lines)))
+    assert "in pauses, for which all CPUs count (one took 300 ms)" in finding.headline
+    assert "allocates" not in finding.headline
+
+
 def test_the_evidence_names_the_processors_unless_they_change() -> None:
     (same,) = matches(cpu.high_gc_cpu, facts_of(log_of(60, every=0.02, background=12)))
     assert same.evidence.endswith("of 2 CPUs.")
