@@ -287,8 +287,8 @@ def _of_heap(size_mib: float, heap_mib: float, cycles: str) -> str:
 
 
 _NEXT_TO = {"resident": "resident", "charged": "charged to the control group, files included"}
-_MUCH, _MUCH_MIB = 0.25, 64.0
-"""Share of the memory, and MiB. If more of it is not heap, the rest is explained."""
+_MUCH_MIB = 64.0
+"""MiB. If more of the memory, and much of it, is not heap, the rest is explained."""
 
 _BEYOND = (
     " The rest is idle or returned heap that the OS still counts, other memory of the runtime, or "
