@@ -46,7 +46,7 @@ from gctrace_analyzer.analysis.settings.naming import changes
 from gctrace_analyzer.analysis.totals import rates_of
 from gctrace_analyzer.analysis.trend import FIND_GROWTH, changes_at
 from gctrace_analyzer.frozen import Plain, frozen
-from gctrace_analyzer.ingest.sniff import is_toolchain_alone
+from gctrace_analyzer.ingest.gctrace.toolchain import is_toolchain_alone
 from gctrace_analyzer.units import between_text, duration_text, frequency_text
 
 if TYPE_CHECKING:

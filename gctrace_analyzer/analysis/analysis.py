@@ -28,9 +28,9 @@ from gctrace_analyzer.analysis.timeline import segments as segments_of
 from gctrace_analyzer.analysis.timeline.levels import Moved, moved
 from gctrace_analyzer.analysis.trend import LiveGrowth, live_growth
 from gctrace_analyzer.frozen import computed_once
-from gctrace_analyzer.ingest.processes import longest_process, of_programs
+from gctrace_analyzer.ingest.gctrace.toolchain import of_programs, runs_benchmarks
+from gctrace_analyzer.ingest.processes import longest_process
 from gctrace_analyzer.ingest.rows import column_of, compact, is_long, of_process, where
-from gctrace_analyzer.ingest.sniff import runs_benchmarks
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

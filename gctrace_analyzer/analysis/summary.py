@@ -15,7 +15,7 @@ from gctrace_analyzer.analysis.trend import MIN_POINTS, slope
 from gctrace_analyzer.frozen import Plain, frozen
 from gctrace_analyzer.ingest.gctrace.columns import CPU_TIMES, stopping
 from gctrace_analyzer.ingest.gctrace.grammar import shapes_before
-from gctrace_analyzer.ingest.processes import of_programs
+from gctrace_analyzer.ingest.gctrace.toolchain import OF_TOOLCHAIN, of_programs
 from gctrace_analyzer.ingest.rows import (
     by_process,
     column_of,
@@ -23,7 +23,6 @@ from gctrace_analyzer.ingest.rows import (
     is_one_process,
     since,
 )
-from gctrace_analyzer.ingest.sniff import OF_TOOLCHAIN
 from gctrace_analyzer.units import LEAST_PERCENT, between_text, duration_text
 
 if TYPE_CHECKING:
@@ -214,8 +213,7 @@ def summarize(
     if (low := figures["gc_cpu_share_low"]) is not None and (share := figures["gc_cpu_share"]):
         figures["gc_cpu_share_low"] = min(low, share)
     if (figures["true_live_heap_mib"] or 0.0) < 0:
-        # Sizes with less live heap than was allocated during marking, although that always
-        # survives.
+        # The sizes deny that what is allocated during marking survives.
         figures["true_live_heap_mib"] = None
     own = diagnosed(of_programs(processes, notes), DEFAULT)
     warnings = [*caveats(cycles, processes, impossible or {}, check, DEFAULT, own)]

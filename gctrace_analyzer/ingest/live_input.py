@@ -19,8 +19,9 @@ import polars as pl
 
 from gctrace_analyzer.ingest.gctrace import parse
 from gctrace_analyzer.ingest.gctrace.lines import split
+from gctrace_analyzer.ingest.gctrace.toolchain import GO_COMMANDS
 from gctrace_analyzer.ingest.input import Part, part_of_log
-from gctrace_analyzer.ingest.sniff import GO_COMMANDS, PROFILES, SNIFF_BYTES
+from gctrace_analyzer.ingest.sniff import PROFILES, SNIFF_BYTES
 from gctrace_analyzer.ingest.sources import CHUNK_BYTES
 
 if TYPE_CHECKING:

@@ -31,7 +31,6 @@ from gctrace_analyzer.ingest.gctrace.columns import end_s
 from gctrace_analyzer.ingest.gctrace.grammar import SHAPES, version_key
 from gctrace_analyzer.ingest.profiles.bundles import age
 from gctrace_analyzer.ingest.rows import constant, distinct, is_one_process, of_each_process
-from gctrace_analyzer.ingest.sniff import started_by_go
 from gctrace_analyzer.schema import IDENTITY
 
 if TYPE_CHECKING:
@@ -417,20 +416,6 @@ def _identities(frames: list[pl.DataFrame], processes: list[pl.Series]) -> pl.Da
 
 def _first_known(name: str) -> pl.Expr:
     return pl.col(name).drop_nulls().first()
-
-
-def of_programs(processes: pl.DataFrame, notes: Iterable[str]) -> pl.DataFrame:
-    """Returns the rows of the processes, without those of a go command that starts its program.
-
-    Args:
-        processes: `schema.PROCESSES`.
-        notes: the notes on reading the log.
-    """
-    if len(processes) < 2 or not started_by_go(notes):
-        return processes
-    # The program starts last; later cycles of the go command and of excerpts have other numbers.
-    last = (processes["first_gc"] == 1).fill_null(value=False).arg_true().max() or 0
-    return processes[last:].sort("cycles", descending=True, maintain_order=True).head(1)
 
 
 def longest_process(processes: pl.DataFrame) -> int | None:

@@ -19,6 +19,7 @@ from gctrace_analyzer.ingest import processes, sniff
 from gctrace_analyzer.ingest import rows as rows_of
 from gctrace_analyzer.ingest.chains import begun_unread
 from gctrace_analyzer.ingest.evidence.message import STATED
+from gctrace_analyzer.ingest.gctrace import toolchain
 from gctrace_analyzer.ingest.gctrace.chunk import Reject
 from gctrace_analyzer.ingest.gctrace.companions import COMPANIONS, companions_of, counted
 from gctrace_analyzer.ingest.input import Part, read_parts
@@ -351,14 +352,13 @@ def complete_part(part: Part, clock: clocks.Clock) -> list[str]:
     part.facts.profiles_at = sniff.profiles_at(part.beginning)
     if any(map(len, part.cycles)):
         sniff.add_go_version(part.rows, part.beginning, part.cycles)
-        notes += filter(None, [sniff.of_toolchain(part.beginning)])
+        notes += filter(None, [toolchain.of_toolchain(part.beginning)])
     return notes
 
 
 def _add_times(part: Part, clock: clocks.Clock) -> list[str]:
     """Adds `logged_at` to every frame of the part; returns a note on missing facts."""
-    kinds = list(part.companions)
-    groups = [part.cycles, *(part.companions[kind] for kind in kinds), part.messages]
+    groups = [part.cycles, *part.companions.values(), part.messages]
     groups.append([part.memstats] if part.memstats is not None else [])
     flat = [frame for group in groups for frame in group]
     part.newest_first = _newest_first(part.messages)
@@ -367,7 +367,7 @@ def _add_times(part: Part, clock: clocks.Clock) -> list[str]:
     part.cycles, *others, part.messages, table = [
         [next(frames) for _ in group] for group in groups
     ]
-    part.companions = dict(zip(kinds, others, strict=True))
+    part.companions = dict(zip(part.companions, others, strict=True))
     part.memstats = table[0] if table else None
     if not undated:
         return []

@@ -85,12 +85,10 @@ def assists(s: Summary) -> tuple[str, str]:
     of_gc, of_all, gc_cpu = s.assist_share_of_gc_cpu, s.assist_share_of_cpu, s.gc_cpu_share
     if s.gc_cpu_range is None or not of_gc or not gc_cpu:
         return share(of_gc), share(of_all)
-    low, high = s.gc_cpu_range
-    # Half of the time to stop the world counts, if it is what makes GC CPU uncertain to both sides.
-    stopping = (s.stw_share or 0.0) / 2 if low < gc_cpu < high else 0.0
-    # Totals of a short log do not depend on the time of cycles, so only pauses make them uncertain.
-    stopping = (s.stw_share or 0.0) if s.is_too_short_for_rates else stopping
-    least, most = max(gc_cpu - stopping, low), min(gc_cpu + stopping, high)
+    (low, high), stw = s.gc_cpu_range, s.stw_share or 0.0
+    # Half of the stops counts if GC CPU is uncertain to both sides, and any part without rates.
+    part = 1.0 if s.is_too_short_for_rates else 0.5 * (low < gc_cpu < high)
+    least, most = max(gc_cpu - part * stw, low), min(gc_cpu + part * stw, high)
     ends = [min(of_gc * gc_cpu / end, 1.0) if end else 1.0 for end in (most, least)]
     is_one = ends[1] < _AS_ONE * ends[0]
     of_gc_text = share(of_gc) if is_one else between_text(*map(percent, ends))

@@ -16,7 +16,7 @@ import pytest
 
 import gctrace_analyzer as gca
 from gctrace_analyzer.analysis.cycles import with_held
-from gctrace_analyzer.ingest.sniff import of_toolchain
+from gctrace_analyzer.ingest.gctrace.toolchain import of_toolchain
 from gctrace_analyzer.present import markdown
 from gctrace_analyzer.present.document import Statement, Table
 from gctrace_analyzer.present.format import as_wide_as, assists, gc_cpu, live_heap

@@ -14,7 +14,7 @@ from gctrace_analyzer.advise.subject import advised_process, which_process
 from gctrace_analyzer.analysis.metrics.goroutines import GREW
 from gctrace_analyzer.analysis.postmortem.memory_of_dumps import HEAP_ALLOCATED
 from gctrace_analyzer.analysis.summary import seen_anyway
-from gctrace_analyzer.ingest.sniff import is_toolchain_alone
+from gctrace_analyzer.ingest.gctrace.toolchain import is_toolchain_alone
 from gctrace_analyzer.present.document import (
     Code,
     Excerpts,

@@ -1,0 +1,127 @@
+"""Cycles of the go command, and of what it starts: compile, link, a test or the program itself."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from gctrace_analyzer import core
+from gctrace_analyzer.ingest.evidence import words
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    import polars as pl
+
+_LOGGED = r"(?:\W{1,3} ?|[^\n#]{0,80}[\dZ:|\]] {1,3})?"
+"""The prefix of a line: a quotation mark, or that of a log."""
+
+_GO_COMMAND = re.compile(
+    # After a prompt, or anywhere if it turns gctrace on.
+    r"(?:^|[$#>%/✗✘➜❯»λ] *|\benv +|\b(?=GODEBUG=\S{0,99}?gctrace=[1-9]))"
+    r"((?:[A-Z][A-Z0-9_]*=\S+ +)*go (?:run|build|test|vet|install)\b[^\n`]{0,120})|"
+    # The heading of a package in the go command's output.
+    rf"^{_LOGGED}"
+    r"# (command-line-arguments|testmain|[\w.~-]{1,99}(?:/[\w.~-]{1,99}){1,9}|"
+    # Packages of the standard library have no slash, like other headings. Brackets: go vet.
+    rf"[a-z]\w{{1,40}}(?=[ \r]*\n{_LOGGED}gc 1 @)|\[[\w./~-]{{1,200}}\])\s*$",
+    re.MULTILINE,
+)
+
+_CERTAIN = re.compile(
+    r"(?:[\w-]+(?:\.[\w-]+)+|internal)/|(?:runtime|reflect|net|os)\b|command-line|testmain|.*\.test$"
+)
+"""A heading that is certainly of a package: others may be of a document, or a command of root."""
+
+_TRACED_PROGRAM = re.compile(
+    r"\bGODEBUG=\S{0,99}?gctrace=[1-9]\S{0,99} {1,9}(?:[A-Z][A-Z0-9_]{0,40}=\S{1,99} {1,9}){0,5}"
+    r"(?!go |[A-Z][A-Z0-9_]{0,40}=)\S"
+)
+
+_OF_TEST = re.compile(r"=== RUN|\bgoos: |\bPASS\s*$", re.MULTILINE)
+
+_STARTED = re.compile(r"\bgc #?1 @")
+
+_NEXT_COMMAND = re.compile(r"&&|\|\||;")
+
+_MOST_COMMANDS = 3
+
+OF_TOOLCHAIN = "Cycles may be those of "
+"""Beginning of the sentence of `of_toolchain`: whose cycles these are comes before other notes."""
+
+GO_COMMANDS = (
+    "go run", "go build", "go test", "go vet", "go install", "# command-line", "# testmain",
+    "# github.com/", "# runtime", "# internal/", "# reflect", "# net", "# os", ".test",
+)  # fmt: skip
+"""Text that identifies lines of the go command; `.test` ends the name of a test program."""
+
+
+def of_toolchain(text: str) -> str | None:
+    """Returns a sentence if a log shows that the go command ran, whose processes print cycles too.
+
+    >>> of_toolchain("$ GOGC=25 GODEBUG=gctrace=1 go run .")[:47]
+    'Cycles may be those of `GOGC=25 GODEBUG=gctrace'
+    >>> of_toolchain('$env:GODEBUG="gctrace=1"; go run a.go')[:37]
+    'Cycles may be those of `go run a.go`:'
+    """
+    if not core.contains_any(text.encode(), [word.encode() for word in GO_COMMANDS]):
+        return None
+    named = [*_GO_COMMAND.finditer(text)]
+    if not any(match[1] or _CERTAIN.match(match[2]) for match in named):
+        return None
+    is_test = _OF_TEST.search(text) is not None
+    lines = (_NEXT_COMMAND.split(match[1]) for match in named if match[1])
+    # An assignment may be a command of its own, as in PowerShell.
+    own = [next(part.strip() for part in parts if "go " in part) for parts in lines]
+    # One compile or link follows a heading; what starts after the last one is the program.
+    has_program = len(_STARTED.findall(text, named[-1].end())) > 1
+    runs = not is_test and has_program
+    commands = [*dict.fromkeys(own)] or ["go run" if runs else "go"]
+    if _TRACED_PROGRAM.search(text):
+        # Other commands printed no cycles.
+        commands = [command for command in commands if "gctrace=" in command]
+    if not commands:
+        return None
+    quoted = " and ".join(f"`{command}`" for command in commands[:_MOST_COMMANDS])
+    if named[-1][2] and own and not has_program:
+        quoted = f"compile or link, started by {quoted}"
+    is_test = is_test or any("go test" in command for command in commands)
+    return (
+        f"{OF_TOOLCHAIN}{quoted}: go, compile and link print gctrace too. Build the "
+        f"program first (`go {'test -c' if is_test else 'build'}`), and run it alone."
+    )
+
+
+def is_toolchain_alone(notes: Sequence[str]) -> bool:
+    """Returns whether the go command only built, so that no cycle belongs to a program."""
+    is_of_go = any(note.startswith(OF_TOOLCHAIN) for note in notes)
+    return is_of_go and not started_by_go(notes)
+
+
+def started_by_go(notes: Iterable[str]) -> bool:
+    """Returns whether the last process of a log is a program that the go command started."""
+    noted = "\n".join(notes)
+    is_started = re.search(rf"(?m)^{OF_TOOLCHAIN}`.*go (?:run|test)", noted)
+    return is_started is not None and words.BEGUN_UNREAD not in noted
+
+
+def of_programs(processes: pl.DataFrame, notes: Iterable[str]) -> pl.DataFrame:
+    """Returns the rows of the processes, without those of a go command that starts its program.
+
+    Args:
+        processes: `schema.PROCESSES`.
+        notes: the notes on reading the log.
+    """
+    if len(processes) < 2 or not started_by_go(notes):
+        return processes
+    # The program starts last; later cycles of the go command and of excerpts have other numbers.
+    last = (processes["first_gc"] == 1).fill_null(value=False).arg_true().max() or 0
+    return processes[last:].sort("cycles", descending=True, maintain_order=True).head(1)
+
+
+def runs_benchmarks(notes: Iterable[str]) -> bool:
+    """Returns whether the notes on reading a log show that `go test` ran benchmarks."""
+    return any(
+        words.OF_CUT in note or (note.startswith(OF_TOOLCHAIN) and "-bench" in note)
+        for note in notes
+    )
