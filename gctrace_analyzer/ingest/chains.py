@@ -48,7 +48,7 @@ _FENCE = re.compile(r"[ >]*```")
 
 _IS_START = pl.col("text").str.contains(STARTS)
 
-_FIRST_CYCLE = re.compile(r"\bgc #?1 @(\d+\.\d{3})s")
+_FIRST_CYCLE = pl.col("text").str.extract(r"\bgc #?1 @(\d+\.\d{3})s")
 
 RUN = "run"
 """Column with the number of program starts (commands) above a cycle."""
@@ -56,19 +56,18 @@ RUN = "run"
 
 def begun_unread(cycles: pl.DataFrame, rejected: pl.DataFrame) -> list[str]:
     """Returns a note if a line behind the last cycle is the damaged first cycle of a process."""
-    if cycles.is_empty() or rejected.is_empty():
+    begun = rejected.with_columns(first=_FIRST_CYCLE).drop_nulls("first")
+    if cycles.is_empty() or begun.is_empty():
         return []
-    own = cycles.filter(pl.col("source") == cycles["source"][-1])
+    needed = cycles["source", "line_no", "gc_num", "start_s"]
+    own = needed.filter(pl.col("source") == needed["source"][-1])
     if not own["line_no"].is_sorted():
         return []
     behind = (pl.col("source") == own["source"][-1]) & (pl.col("line_no") > own["line_no"][-1])
     # An explanation below a log may repeat its first line.
     known = {f"{start:.3f}" for start in own.filter(gc_num=1)["start_s"].drop_nulls()}
-    return [
-        f"Line {line_no:,} {BEGUN_UNREAD}."
-        for line_no, text in rejected.filter(behind)["line_no", "text"].iter_rows()
-        if (first := _FIRST_CYCLE.search(text)) and first[1] not in known
-    ][-1:]
+    lines = begun.filter(behind, ~pl.col("first").is_in(known))["line_no"]
+    return [f"Line {line_no:,} {BEGUN_UNREAD}." for line_no in lines.tail(1)]
 
 
 def with_runs(

@@ -75,8 +75,7 @@ def of_toolchain(text: str) -> str | None:
     own = [next(part.strip() for part in parts if "go " in part) for parts in lines]
     # One compile or link follows a heading; what starts after the last one is the program.
     has_program = len(_STARTED.findall(text, named[-1].end())) > 1
-    runs = not is_test and has_program
-    commands = [*dict.fromkeys(own)] or ["go run" if runs else "go"]
+    commands = [*dict.fromkeys(own)] or ["go run" if has_program and not is_test else "go"]
     if _TRACED_PROGRAM.search(text):
         # Other commands printed no cycles.
         commands = [command for command in commands if "gctrace=" in command]
@@ -99,7 +98,7 @@ def is_toolchain_alone(notes: Sequence[str]) -> bool:
 
 
 def started_by_go(notes: Iterable[str]) -> bool:
-    """Returns whether the last process of a log is a program that the go command started."""
+    """Returns whether the go command started a program that has cycles in the log."""
     noted = "\n".join(notes)
     is_started = re.search(rf"(?m)^{OF_TOOLCHAIN}`.*go (?:run|test)", noted)
     return is_started is not None and words.BEGUN_UNREAD not in noted

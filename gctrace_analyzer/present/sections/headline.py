@@ -165,8 +165,8 @@ def state(report: Report) -> list[KeyFigure]:
             # How often cycles run, a single time between two does not show.
             figures.append(KeyFigure("Frequency", f"{s.cycles:,} cycles", note))
         else:
-            often = rate_text(s, s.gc_per_s, rate)
-            figures.append(_with_level(report, "Frequency", often, note, "frequency"))
+            value = rate_text(s, s.gc_per_s, rate)
+            figures.append(_with_level(report, "Frequency", value, note, "frequency"))
     # Without GC CPU, the range of its parts is unknown as well.
     if s.assist_share_of_gc_cpu is not None and s.gc_cpu_share is not None:
         value, of_all = assists(s)
