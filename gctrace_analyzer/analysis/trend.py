@@ -365,8 +365,14 @@ def changes_at(cycles: pl.DataFrame, start_s: float, thresholds: Thresholds) -> 
     before = before.tail(_SIDE_CYCLES)
     if min(len(before), len(after)) < thresholds.min_cycles:
         return []
+    room = pl.col("heap_goal_mib") - pl.col("heap_live_mib")
+    rooms = (median(not_null(side.select(room).to_series())) for side in (before, after))
+    # A heap that has no room left runs GC more often at any allocation rate.
+    is_full = next(rooms) > _CHANGED * max(next(rooms), 0.0)
     sentences = []
     for name, (words, per, verb) in _QUANTITIES.items():
+        if is_full and name == "alloc_mib_per_s":
+            continue
         sides = not_null(before[name]), not_null(after[name])
         old, new, last, first = map(
             median, (*sides, sides[0].tail(_NEXT), sides[1].head(_NEXT))

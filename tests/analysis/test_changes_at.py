@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import polars as pl
+
 from gctrace_analyzer.analysis.thresholds import DEFAULT
 from gctrace_analyzer.analysis.trend import changes_at
 from tests.helpers.facts import facts_of, log_of
@@ -51,3 +53,12 @@ def test_slow_growth_is_no_change_at_a_time() -> None:
 def test_nothing_is_said_without_enough_cycles_on_both_sides() -> None:
     cycles = facts_of(log_of(20)).cycles
     assert changes_at(cycles, cycles["start_s"][1], DEFAULT) == []
+
+
+def test_a_heap_without_room_is_no_question_of_allocation() -> None:
+    """Cycles that follow each other at once count the same allocation in less time."""
+    text = log_of(60, live=lambda n: min(3 * n, 90), start=94, end=95, goal=95)
+    cycles = facts_of(text).cycles
+    rate = [100.0] * 30 + [300.0] * 30
+    cycles = cycles.with_columns(alloc_mib_per_s=pl.Series(rate))
+    assert changes_at(cycles, cycles["start_s"][30], DEFAULT) == []

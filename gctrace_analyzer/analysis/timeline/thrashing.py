@@ -86,13 +86,14 @@ def _tight_windows(cycles: pl.DataFrame, t: Thresholds) -> list[tuple[int, int]]
     rows = rows.with_columns(window=(pl.col("start_s") / t.thrash_window_s).floor())
     # A log may end as soon as it begins to thrash.
     last = rows.tail(t.thrash_min_cycles).with_columns(window=pl.lit(-1.0))
+    bound = pl.col("by_limit") & (pl.col("effective_gogc") < t.limit_gogc_bad)
     windows = (
         rows.vstack(last)
         .group_by("window", maintain_order=True)
         .agg(
-            first=pl.col("row").min(),
-            # The heap may be freed in the middle of a window, which ends the state.
-            last=pl.col("row").filter("by_limit").max(),
+            # The heap may reach the limit or be freed in the middle of a window.
+            first=pl.col("row").filter(bound).min(),
+            last=pl.col("row").filter(bound).max(),
             count=pl.len(),
             gogc=not_null(pl.col("effective_gogc")).median(),
             limited=pl.col("by_limit").fill_null(value=False).mean(),

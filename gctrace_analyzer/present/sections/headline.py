@@ -46,7 +46,7 @@ from gctrace_analyzer.present.format import (
 )
 from gctrace_analyzer.present.sections.findings import DEATHS
 from gctrace_analyzer.present.sections.without_cycles import no_verdict, rise
-from gctrace_analyzer.units import LEAST_CORES, cores_text
+from gctrace_analyzer.units import LEAST_CORES, between_text, cores_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -310,9 +310,8 @@ def _live(report: Report, p50: float) -> tuple[str, str]:
         at, before = moved.start_s or 0.0, live_heap(moved.figures["before_mib"])
         since = f"since {duration(at)}; {before} before"
         return live_heap(moved.figures["after_mib"]), since
-    p50, word = _over_time(report, "heap_live_mib", p50)
-    last = _last_if_far(report, "heap_live_mib", p50)
-    return live_heap(p50), _growth(report, last).replace("median", word)
+    value, word, last = _typical(report, "heap_live_mib", p50)
+    return value, _growth(report, last) if word else last
 
 
 def _goal(report: Report, p50: float) -> tuple[str, str]:
@@ -324,27 +323,10 @@ def _goal(report: Report, p50: float) -> tuple[str, str]:
     if end is None and (moved := _moved(report)) is not None:
         later = report.analysis.cycles.filter(pl.col("start_s") > moved.start_s)
         return mib(median_of(later["heap_goal_mib"])), setter
-    p50, word = _over_time(report, "heap_goal_mib", p50)
-    goals = not_null(report.analysis.cycles["heap_goal_mib"])
-    # A median of two far goals was never a goal.
-    nearest = (goals - p50).abs().arg_min()
-    if nearest is not None and abs(goals[nearest] - p50) > _SAME_MIB:
-        p50 = float(goals[nearest])
-    last = _last_if_far(report, "heap_goal_mib", p50)
-    setters = report.analysis.goal_set_by.values()
-    if (
-        word != "median"
-        and len(setters) > 1
-        and 2 * max(setters) > report.analysis.summary.cycles
-    ):
-        # What sets most goals may not set those of most of the time.
-        setter = word
+    value, word, last = _typical(report, "heap_goal_mib", p50)
+    setter = setter or word * bool(last)
     note = "; ".join(filter(None, (setter, *_large_roots(report), last)))
-    return mib(p50), note or _MEDIAN * report.analysis.by_dumps
-
-
-_SAME_MIB = 1.0
-"""MiB. The printed sizes are truncated, so that a nearer one is the same."""
+    return value, note or _MEDIAN * report.analysis.by_dumps
 
 
 def _large_roots(report: Report) -> Iterator[str]:
@@ -393,21 +375,16 @@ def _end(report: Report) -> _End | None:
     return _End(live[-1], goals[-1] if len(goals) else None, "last")
 
 
-def _over_time(report: Report, column: str, median: float) -> tuple[float, str]:
-    """Returns the median over time if it is far from that over cycles, and which one it is.
+def _typical(report: Report, column: str, median: float) -> tuple[str, str, str]:
+    """Returns the usual size, the word for it, and the last size if it is another.
 
-    While the heap is small, cycles follow each other faster.
+    Too few cycles for a median have a range.
     """
-    if report.analysis.by_dumps or len(report.analysis.tables["processes"]) > 1:
-        return median, "median"
-    cycles = report.analysis.enriched.drop_nulls(["end_s", column])
-    # A live heap stays until the next cycle ends, and a goal is that of the time before.
-    held_s = pl.col("end_s").diff().shift(-1 if column == "heap_live_mib" else 0).fill_null(0)
-    levels = cycles.select(column, held_s=held_s).sort(column)
-    upper = levels.filter(2 * pl.col("held_s").cum_sum() >= pl.col("held_s").sum())
-    usual = upper[column][0] if len(upper) else median
-    is_near = max(usual, 1) < _FAR * max(median, 1) and max(median, 1) < _FAR * max(usual, 1)
-    return (median, "median") if is_near else (float(usual), "median over time")
+    values = not_null(report.analysis.cycles[column])
+    if report.analysis.by_dumps or len(values) >= report.analysis.thresholds.min_cycles:
+        return live_heap(median), "median", _last_if_far(report, column, median)
+    low, high, last = map(live_heap, (*values.sort()[[0, -1]], values[-1]))
+    return between_text(low, high), "", "" if low == high else f"last {last}"
 
 
 def _last_if_far(report: Report, column: str, median: float | None) -> str:

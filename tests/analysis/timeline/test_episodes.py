@@ -152,6 +152,19 @@ def test_a_state_that_comes_and_goes_is_one_episode_with_its_share() -> None:
     assert "% of" in row["reason"]
 
 
+def test_thrashing_begins_when_the_limit_leaves_no_room() -> None:
+    """The window of some seconds in which it begins also has goals with room."""
+    count, calm = 60, 20
+    columns = {name: values[1:2] * count for name, values in TIGHT.items()}
+    for name in ("interval_s", "elapsed_s", "concurrent_mark_ms"):
+        columns[name] = [each / 10 for each in columns[name]]
+    columns["effective_gogc"] = [60.0] * calm + [5.0] * (count - calm)
+    setters = pl.Series(columns.pop("goal_set_by"), dtype=pl.Categorical)
+    cycles = usual_cycles(0, count, **columns).with_columns(goal_set_by=setters)
+    (row,) = limit_thrash(cycles, DEFAULT)
+    assert row["first_gc"] == calm + 1
+
+
 def test_states_far_apart_are_several_episodes() -> None:
     facts = facts_of(thrash_log(lambda n: n < 40 or n > 160, every=0.5))
     found = facts.episodes.filter(kind="limit-thrash")
@@ -465,7 +478,7 @@ def test_a_limit_close_above_the_live_heap_is_an_episode_too(
     assert len(rows) == found
     for row in rows:
         assert row["reason"] == (
-            "The memory limit left room for only 8 % more than the live heap (median of 3 cycles)."
+            "The memory limit left room for only 8 % more than the live heap (median of 2 cycles)."
         )
 
 
@@ -479,7 +492,7 @@ def test_the_room_that_a_limit_left_is_of_the_tight_cycles() -> None:
     (row,) = limit_thrash(cycles, DEFAULT)
     assert row["effective_gogc_p50"] == 96
     assert row["reason"].startswith(
-        "The memory limit left room for only 8 % more than the live heap (median of 17 of the "
+        "The memory limit left room for only 8 % more than the live heap (median of 15 of the "
         "33 cycles), in "
     )
 
