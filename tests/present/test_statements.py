@@ -1081,7 +1081,7 @@ def test_pauses_that_rise_with_the_heap_are_of_the_heap() -> None:
 
 def test_few_cycles_have_no_median_but_a_range_of_sizes() -> None:
     goals = [0, 4, 7, 16, 16, 16]
-    sizes = {"goal": goals.__getitem__, "live": lambda n: goals[n] // 2}
+    sizes: dict[str, Any] = {"goal": goals.__getitem__, "live": lambda n: goals[n] // 2}
     assert figures_of(log_of(1, **sizes))["Live heap"] == "2.0 MiB "
     few = figures_of(log_of(4, **sizes))
     assert few["Live heap"] == "2.0–8.0 MiB last 8.0 MiB"

@@ -6,7 +6,7 @@ import math
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from gctrace_analyzer.analysis.settings.search import DEFAULT_GOGC, USUAL
+from gctrace_analyzer.analysis.settings.search import COMMON, DEFAULT_GOGC, USUAL
 from gctrace_analyzer.units import between_text, size_text
 
 if TYPE_CHECKING:
@@ -129,19 +129,15 @@ def ends_text(low: float, high: float) -> str:
 
 
 def gogc_range(regime: Regime | None) -> tuple[float, float] | None:
-    """Returns the range of an inferred GOGC, if it contains several usual values."""
+    """Returns the range of an inferred GOGC, unless only one value in it is commonly set."""
     if regime is None or regime.gogc_source != "inferred" or regime.gogc_pct == DEFAULT_GOGC:
         return None
     low, high = regime.gogc_pct_low, regime.gogc_pct_high
     if low is None or high is None or math.isinf(high):
         return None
-    if sum(low <= gogc <= high for gogc in USUAL) < _SEVERAL:
-        return None
-    return low, high
-
-
-_SEVERAL = 2
-"""Number of usual GOGC values in an interval that leaves the choice open."""
+    usual = [gogc for gogc in USUAL if low <= gogc <= high]
+    is_clear = usual == [regime.gogc_pct] and USUAL[usual[0]] <= COMMON
+    return None if is_clear else (low, high)
 
 
 def is_in_turn(regime: Regime) -> bool:

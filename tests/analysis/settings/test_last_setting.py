@@ -136,8 +136,3 @@ def test_up_to_go_1_7_goals_below_gogc_100_are_those_of_the_default() -> None:
     log = log_of(40, live=65, start=122, end=124, goal=lambda n: 128 + n % 2)
     log = log.replace("0 MB stacks, 0 MB globals, ", "")
     assert "set by GOGC=100" in read_text(log).to_markdown()
-
-
-def test_the_goal_of_two_cycles_is_one_that_they_had() -> None:
-    text = read_text(log_of(2, live=90, goal=lambda n: 100 * n)).to_markdown()
-    assert "100 MiB" in next(line for line in text.splitlines() if "Heap goal" in line)

@@ -18,9 +18,14 @@ GOGC_100 = Regime(
 @pytest.mark.parametrize(
     ("later", "text"),
     [
-        ({"gogc_pct": 200.0}, "GOGC=200"),
+        ({"gogc_pct": 200.0, "gogc_pct_low": 195.0, "gogc_pct_high": 204.0}, "GOGC=200"),
+        ({"gogc_pct": 125.0, "gogc_pct_low": 121.2, "gogc_pct_high": 130.0}, "GOGC=121–130"),
+        ({"gogc_pct": 139.0, "gogc_pct_low": 138.0, "gogc_pct_high": 140.0}, "GOGC=138–140"),
         ({"procs": 2}, "GOMAXPROCS=2"),
-        ({"gogc_pct": 200.0, "procs": 2}, "GOGC=200, GOMAXPROCS=2"),
+        (
+            {"gogc_pct": 200.0, "gogc_pct_low": 190.0, "gogc_pct_high": 201.0, "procs": 2},
+            "GOGC=200, GOMAXPROCS=2",
+        ),
         (
             {
                 "gogc_pct": math.inf,
