@@ -106,9 +106,6 @@ def _instead(name: str, new: str, old: str) -> str:
 _COARSE = "the clock of the log is too coarse for"
 
 
-_ALL_TIME = 0.99
-"""Share of the time. Cycles that take more of it are all that a log shows."""
-
 _MORE, _LEAST_PCT = 1.5, 5
 """The share since the start is printed next to the log's own if it is this many times as high and
 at least this many per cent. Then the log is a calm part of the run."""
@@ -119,9 +116,8 @@ def worst_costs(analysis: Analysis, of: int | None = None) -> Iterator[str]:
     ran = analysis.own_processes["process"]
     own, coarse = {number: analysis.summary_of(number) for number in ran}, analysis.too_coarse
     if of is not None or len(analysis.tables["processes"]) < 2:
-        cycles = analysis.cycles if of is None else analysis.cycles.filter(process=of)
-        last = next(iter(not_null(cycles["gc_cpu_since_start_pct"]).tail(1)), None)
         late_ms = longest_pause_after_start_up(analysis)
+        last = last_printed(analysis, of)
         yield from costs(own.get(of, analysis.summary), coarse, last, late_ms)
         return
     # The share of a single cycle refers to that cycle's own time.
@@ -130,7 +126,9 @@ def worst_costs(analysis: Analysis, of: int | None = None) -> Iterator[str]:
     first, second = (
         max(of, key=lambda process: of[process]) for of in (shares or pauses, pauses)
     )
-    texts = [*[*costs(own[first], coarse)][:1], *[*costs(own[second], coarse)][1:]]
+    ends = {process: last_printed(analysis, process) for process in (first, second)}
+    all_of = [[*costs(own[process], coarse, ends[process])] for process in (first, second)]
+    texts = [*all_of[0][:1], *all_of[1][1:]]
     if first == second and texts:
         both = ", both" if len(texts) > 1 else ""
         yield from texts[:-1]
@@ -140,25 +138,36 @@ def worst_costs(analysis: Analysis, of: int | None = None) -> Iterator[str]:
         yield f"{text} in process {process}"
 
 
+def last_printed(analysis: Analysis, process: int | None = None) -> int | None:
+    """Returns the last printed share of GC CPU since the start, of the only process or of one.
+
+    None if a short log has all cycles since the start, so that their CPU times are more precise.
+    """
+    cycles = analysis.cycles if process is None else analysis.cycles.filter(process=process)
+    s = analysis.summary if process is None else analysis.summary_of(process)
+    if s.is_too_short_for_rates and cycles["gc_num"].min() == 1:
+        return None
+    return next(iter(not_null(cycles["gc_cpu_since_start_pct"]).tail(1)), None)
+
+
 def _gc_cpu(s: Summary, printed: int | None) -> str:
     """Returns the GC CPU as text; the arguments are those of `costs`."""
-    ran = "the one cycle ran" if s.cycles == 1 else "its cycles ran"
-    # From the start of the process on, the time has a part without a cycle.
-    is_alone = s.is_of_single_cycles and (s.gc_active_share or 0) > _ALL_TIME
-    alone = f" ({gc_cpu_text(s)} while {ran})" if is_alone else ""
-    if s.is_of_single_cycles and printed is not None:
-        return f"GC has taken {_since_start(printed)}{alone}"
-    known = []
+    taken = "" if printed is None else f"GC has taken {_since_start(printed)}"
     if s.is_too_short_for_rates:
-        when = f" in {duration_text(s.span_s or 0.0)}"
-        return f"GC took {s.cost_in_all} of CPU time{when}"
+        what = "the cycle" if s.cycles == 1 else f"these {s.cycles:,} cycles"
+        on = f" on {s.cpus:g} CPUs" if (s.cpus or 1) > 1 else ""
+        time = f"{s.cost_in_all} of CPU time in {duration_text(s.span_s or 0.0)}{on}"
+        return f"{taken} ({what}: {time})" if taken else f"GC took {time}"
+    if s.is_of_single_cycles and taken:
+        return taken
+    known = []
     if s.gc_cpu_most_cores and s.cpus and s.gc_cpu_most_cores >= LEAST_CORES:
         up_to = "up to " if s.gc_cpu_range else ""
         known.append(f"{up_to}{cores_text(s.gc_cpu_most_cores, s.cpus)}")
     if printed is not None and printed >= max(_MORE * 100 * (s.gc_cpu_share or 0), _LEAST_PCT):
         known.append(f"{printed} % since the start")
     more = f" ({'; '.join(known)})" if known else ""
-    when = f" while {ran}" if is_alone else ""
+    when = " while its cycles ran" if s.is_of_single_cycles else ""
     return f"GC takes {gc_cpu_text(s)} of the CPU{more}{when}"
 
 
@@ -261,7 +270,7 @@ def _may_be_costly(analysis: Analysis) -> bool:
     if s.is_of_single_cycles and (analysis.cycles["start_s"] > t.short_log_s).all():
         # The runtime's share since the start says more than the time of a single cycle.
         return costly and was_costly
-    return costly or was_costly or s.is_too_short_for_rates
+    return costly or was_costly or (s.span_s or 0.0) < t.min_span_s
 
 
 def _no_problem_with(analysis: Analysis) -> str:

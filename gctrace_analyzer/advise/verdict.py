@@ -270,7 +270,8 @@ def _no_problem(analysis: Analysis, advice: Advice) -> Verdict:
             pl.col("process").is_in(analysis.own_processes["process"].implode())
         )
         if since := costly_since_start(own, analysis.thresholds):
-            if analysis.summary.is_of_single_cycles or analysis.summary.gc_cpu_share is None:
+            s = analysis.summary
+            if s.is_of_single_cycles or s.is_too_short_for_rates or s.gc_cpu_share is None:
                 sentence = "The log is too short to say what it takes now."
             return Verdict("warn", f"{since} {sentence}", better)
         in_all = _in_all(analysis) if "the whole run" in better else ""

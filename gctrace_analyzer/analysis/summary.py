@@ -125,8 +125,11 @@ class Summary(Plain):
 
     @property
     def is_too_short_for_rates(self) -> bool:
-        """Whether the time is too short for a share or rate to describe the program."""
-        return self.span_s is not None and self.span_s < DEFAULT.min_span_s
+        """Whether the time or the cycles are too few for a rate to describe the program."""
+        is_of_lines = self.window == "log" and "gc_interval_p50_ms" not in self.estimated
+        is_few = is_of_lines and self.cycles < DEFAULT.min_cycles
+        least_s = DEFAULT.growth_min_span_s if is_few else DEFAULT.min_span_s
+        return self.span_s is not None and self.span_s < least_s
 
     @property
     def cost_in_all(self) -> str:
@@ -373,15 +376,14 @@ def ignored(impossible: Mapping[str, int]) -> Iterator[str]:
         return
     count, names = sum(counts.values()), sorted(counts)
     where = " and ".join(names) if len(names) < 3 else f"{len(names)} columns"
-    values, were = (f"{count:,} impossible values", "were") if count > 1 else _ONE_VALUE
+    values, were = f"{count:,} impossible values", "were"
+    if count == 1:
+        values, were = "1 impossible value", "was"
     units = " or sizes are not in bytes," if "sys_bytes" in counts else ""
     yield (
         f"{values} of {where} {were} ignored: perhaps a clock wrapped around,{units} or lines are "
         "damaged."
     )
-
-
-_ONE_VALUE = "1 impossible value", "was"
 
 
 def _about_length(cycles: pl.DataFrame, thresholds: Thresholds) -> Iterator[str]:

@@ -674,12 +674,12 @@ def test_one_cycle_of_a_start_judges_nothing_and_shows_no_range() -> None:
     assert "GC CPU is a range" not in plain(document(report))
 
 
-def test_the_share_since_the_start_is_not_that_of_the_cycle() -> None:
+def test_a_first_cycle_has_its_cpu_time_and_the_number_of_cpus() -> None:
     found = of(
         "gc 1 @0.002s 87%: 22+0.47+0.11 ms clock, 269+0.25/0.27/0+1.3 ms cpu, 459->459->459 MB, "
         "460 MB goal, 12 P\n"
     )
-    assert "GC has taken 87 % of the CPU since the start." in found.sentence
+    assert "GC took 264–271 ms of CPU time in 25 ms on 12 CPUs." in found.sentence
 
 
 def test_some_milliseconds_of_a_start_get_no_gogc() -> None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from gctrace_analyzer.advise.phrases import longest_pause_after_start_up
+from gctrace_analyzer.advise.phrases import last_printed, longest_pause_after_start_up
 from gctrace_analyzer.advise.subject import GROWS
 from gctrace_analyzer.advise.verdict import too_large_for_container
 from gctrace_analyzer.analysis.cycles import usual_interval_ms
@@ -45,8 +45,9 @@ from gctrace_analyzer.present.format import (
     share,
 )
 from gctrace_analyzer.present.sections.findings import DEATHS
+from gctrace_analyzer.present.sections.overview import usual_size
 from gctrace_analyzer.present.sections.without_cycles import no_verdict, rise
-from gctrace_analyzer.units import LEAST_CORES, between_text, cores_text
+from gctrace_analyzer.units import LEAST_CORES, cores_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -219,8 +220,10 @@ def _total_of_pauses(report: Report) -> tuple[str, str] | None:
 
 
 def _allocation(report: Report) -> Iterator[KeyFigure]:
-    if report.analysis.summary.alloc_mib_per_s is not None:
-        yield KeyFigure("Allocation", *allocation(report))
+    s = report.analysis.summary
+    if s.alloc_mib_per_s is not None:
+        texts = allocation(report)
+        yield KeyFigure("Allocation", *((texts[1], "") if s.is_too_short_for_rates else texts))
 
 
 _DIGITS = ((0.05, 3), (0.1, 2), (1.0, 1))
@@ -279,7 +282,10 @@ def _cores(report: Report) -> str:
     """Returns GC CPU in CPUs, and its share with idle marking: `0.63 of 2 CPUs; 40 % with idle`."""
     s = report.analysis.summary
     if s.is_too_short_for_rates:
-        return f"of CPU time in {duration(s.span_s)}"
+        printed = last_printed(report.analysis)
+        is_of_one = len(report.analysis.tables["processes"]) == 1 and printed is not None
+        since = f"; {printed or '< 1'} % since the start" if is_of_one else ""
+        return f"of CPU time in {duration(s.span_s)}{since}"
     note = "of all CPU"
     if s.gc_cpu_most_cores is not None and s.cpus is not None:
         note = cores_text(s.gc_cpu_most_cores, s.cpus)
@@ -310,8 +316,11 @@ def _live(report: Report, p50: float) -> tuple[str, str]:
         at, before = moved.start_s or 0.0, live_heap(moved.figures["before_mib"])
         since = f"since {duration(at)}; {before} before"
         return live_heap(moved.figures["after_mib"]), since
-    value, word, last = _typical(report, "heap_live_mib", p50)
-    return value, _growth(report, last) if word else last
+    value, last = (show(report, "heap_live_mib", p50) for show in (usual_size, _last_if_far))
+    is_few = (
+        report.analysis.summary.cycles < DEFAULT.min_cycles and not report.analysis.by_dumps
+    )
+    return value, last if is_few else _growth(report, last)
 
 
 def _goal(report: Report, p50: float) -> tuple[str, str]:
@@ -323,9 +332,9 @@ def _goal(report: Report, p50: float) -> tuple[str, str]:
     if end is None and (moved := _moved(report)) is not None:
         later = report.analysis.cycles.filter(pl.col("start_s") > moved.start_s)
         return mib(median_of(later["heap_goal_mib"])), setter
-    value, word, last = _typical(report, "heap_goal_mib", p50)
-    setter = setter or word * bool(last)
+    last = _last_if_far(report, "heap_goal_mib", p50)
     note = "; ".join(filter(None, (setter, *_large_roots(report), last)))
+    value = usual_size(report, "heap_goal_mib", p50)
     return value, note or _MEDIAN * report.analysis.by_dumps
 
 
@@ -375,24 +384,14 @@ def _end(report: Report) -> _End | None:
     return _End(live[-1], goals[-1] if len(goals) else None, "last")
 
 
-def _typical(report: Report, column: str, median: float) -> tuple[str, str, str]:
-    """Returns the usual size, the word for it, and the last size if it is another.
-
-    Too few cycles for a median have a range.
-    """
+def _last_if_far(report: Report, column: str, median: float) -> str:
+    """Returns the last value if the usual one does not describe it: most cycles may be early."""
     values = not_null(report.analysis.cycles[column])
-    if report.analysis.by_dumps or len(values) >= report.analysis.thresholds.min_cycles:
-        return live_heap(median), "median", _last_if_far(report, column, median)
-    low, high, last = map(live_heap, (*values.sort()[[0, -1]], values[-1]))
-    return between_text(low, high), "", "" if low == high else f"last {last}"
-
-
-def _last_if_far(report: Report, column: str, median: float | None) -> str:
-    """Returns the last value if it is far from the median, as most cycles may be early ones."""
-    values = not_null(report.analysis.cycles[column])
-    if len(report.analysis.tables["processes"]) > 1 or not median or values.is_empty():
+    if len(report.analysis.tables["processes"]) > 1 or values.is_empty():
         return ""
-    return "" if 1 / _FAR < values[-1] / median < _FAR else f"last {live_heap(values[-1])}"
+    few = len(values) < DEFAULT.min_cycles
+    is_near = values.n_unique() < 2 if few else median / _FAR < values[-1] < _FAR * median
+    return "" if is_near else f"last {live_heap(values[-1])}"
 
 
 def _growth(report: Report, last: str) -> str:

@@ -5,11 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from gctrace_analyzer.analysis import pauses as pauses_of
+from gctrace_analyzer.analysis.thresholds import DEFAULT
 from gctrace_analyzer.ingest.processes import distinct_names
+from gctrace_analyzer.ingest.rows import not_null
 from gctrace_analyzer.present.document import Table
 from gctrace_analyzer.present.format import (
     NONE,
     duration,
+    gc_cpu,
     live_heap,
     mib_per_s,
     milliseconds,
@@ -18,6 +21,7 @@ from gctrace_analyzer.present.format import (
     rate,
     share,
 )
+from gctrace_analyzer.units import between_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -86,27 +90,32 @@ def phases(report: Report) -> Table | None:
     return Table(head, "lrrrrrrr", rows, more)
 
 
+_LEAST_CYCLES = {50: DEFAULT.min_cycles, 90: 10, 99: pauses_of.FOR_P99 // 2}
+"""Cycles that a quantile needs, by its percentage. With fewer, it is one of the extremes."""
+
+
 def pauses(report: Report) -> Table:
     """Returns the pauses by phase."""
-    names = ("total_ms", "p50_ms", "p90_ms", "p99_ms", "max_ms")
-    known = report.analysis.pauses
+    known, cycles = report.analysis.pauses, report.analysis.summary.cycles
+    quantiles = [f"p{percent}" for percent, least in _LEAST_CYCLES.items() if cycles >= least]
+    names = ("total", *quantiles, "max")
     is_old = "sweep termination" not in known["phase"]  # up to Go 1.4
     rows = [
         (
             "whole cycle" if is_old and row["phase"] == "mark termination" else row["phase"],
-            *(milliseconds(row[name]) for name in names),
+            *(milliseconds(row[f"{name}_ms"]) for name in names),
             NONE if row["max_gc"] is None else f"gc {row['max_gc']}",
         )
         for row in known.iter_rows(named=True)
     ]
-    head = ("Pauses by phase", "total", "p50", "p90", "p99", "max", "longest at")
-    return Table(head, "lrrrrrl", rows)
+    head = ("Pauses by phase", *names, "longest at")
+    return Table(head, f"l{'r' * len(names)}l", rows)
 
 
 def pause_ranges(report: Report) -> Table | None:
     """Returns how many pauses are in each range of lengths; None if no pause is known."""
     ranges = pauses_of.pause_ranges(report.analysis.corrected)
-    if not any(row["pauses"] for row in ranges):
+    if sum(row["pauses"] or 0 for row in ranges) < 2 * DEFAULT.min_cycles:
         return None
     head = [
         f"< {row['to_ms']:g} ms"
@@ -168,9 +177,9 @@ def processes(report: Report) -> Table | None:
             f"{row['process']}  {_named(row, name)}".rstrip(),
             f"{s.cycles:,}",
             duration(s.span_s),
-            share(s.gc_cpu_share),
+            NONE if s.is_too_short_for_rates else gc_cpu(s),
             milliseconds(s.stw_max_ms),
-            live_heap(s.live_heap_p50_mib),
+            usual_size(report, "heap_live_mib", s.live_heap_p50_mib, row["process"]),
             "its kill"
             if row["process"] in killed
             else _ENDS.get(row["ended_by"], row["ended_by"]),
@@ -181,6 +190,20 @@ def processes(report: Report) -> Table | None:
     left = len(processes) - len(rows)
     head = ("Processes", "cycles", "time", "GC CPU", "max pause", "live heap", "followed by")
     return Table(head, "lrrrrrl", rows, f"… and {left:,} more" if left else "")
+
+
+def usual_size(
+    report: Report, column: str, median_mib: float | None, process: int | None = None
+) -> str:
+    """Returns the median of a size of the heap; of too few cycles, all sizes as a range."""
+    analysis = report.analysis
+    if analysis.by_dumps or median_mib is None:
+        return live_heap(median_mib)
+    cycles = analysis.cycles if process is None else analysis.cycles.filter(process=process)
+    sizes = not_null(cycles[column]).sort()
+    if len(sizes) >= DEFAULT.min_cycles:
+        return live_heap(median_mib)
+    return between_text(live_heap(sizes[0]), live_heap(sizes[-1]))
 
 
 def named(report: Report, process: int) -> str:
