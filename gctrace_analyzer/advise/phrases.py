@@ -225,6 +225,10 @@ def costs(
         yield f"99 % of pauses take at most {p99}, the longest {longest}"
 
 
+TO_JUDGE = "to judge"
+"""Ends the first words on a log that is no evidence for or against a problem."""
+
+
 def first_words(analysis: Analysis, *, short: bool) -> str:
     """Returns the first words on a log without a problem."""
     s, t = analysis.summary, analysis.thresholds
@@ -232,13 +236,13 @@ def first_words(analysis: Analysis, *, short: bool) -> str:
     lines = f"{s.cycles:,} of {s.cycles + s.missing_cycles:,} cycles"
     is_clear = shown and not _may_be_costly(analysis)
     if s.is_mostly_missing:
-        judged = f"; these show no {shown}" if is_clear else ", which is too little to judge"
+        judged = f"; these show no {shown}" if is_clear else f", which is too little {TO_JUDGE}"
         return f"Only {lines} have a line{judged}"
     seen = f" in the {lines} that have a line" if s.missing_cycles else ""
     what = "The input" if analysis.by_dumps else "The log"
     if short:
         part = "The selected part" if is_range(analysis) else what
-        judged = f"short, but shows no {shown}{seen}" if is_clear else "too short to judge"
+        judged = f"short, but shows no {shown}{seen}" if is_clear else f"too short {TO_JUDGE}"
         return f"{part} is {judged}"
     if not shown:
         return f"{what} does not show whether GC is a problem"

@@ -87,9 +87,7 @@ class Summary(Plain):
     @property
     def is_in_bursts(self) -> bool:
         """Whether most cycles follow each other far faster than the rate of the whole log."""
-        if not self.gc_per_s or self.gc_interval_p50_ms is None:
-            return False
-        if self.is_mostly_missing:
+        if not self.gc_per_s or self.gc_interval_p50_ms is None or self.is_mostly_missing:
             return False
         # The log has times in whole milliseconds.
         return max(self.gc_interval_p50_ms, 1) < _IN_BURSTS * 1000 / self.gc_per_s
@@ -126,8 +124,8 @@ class Summary(Plain):
     @property
     def is_too_short_for_rates(self) -> bool:
         """Whether the time or the cycles are too few for a rate to describe the program."""
-        is_of_lines = self.window == "log" and "gc_interval_p50_ms" not in self.estimated
-        is_few = is_of_lines and self.cycles < DEFAULT.min_cycles
+        is_few = self.cycles < DEFAULT.min_cycles and self.window == "log"
+        is_few &= "gc_interval_p50_ms" not in self.estimated  # As it is of dumps.
         least_s = DEFAULT.growth_min_span_s if is_few else DEFAULT.min_span_s
         return self.span_s is not None and self.span_s < least_s
 
@@ -170,7 +168,7 @@ _WIDE = 0.05
 """Share of GC CPU. If an end is farther from it, the range is shown instead of one value."""
 
 _EXACT = 0.01
-"""Share of a CPU time. A narrower range is within its third digit."""
+"""Share of a CPU time: a narrower range is within its third digit."""
 
 _IN_BURSTS = 0.2
 """Ratio of the median interval to the mean. Below it, the mean describes no cycle: the log has a

@@ -8,7 +8,11 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from gctrace_analyzer.advise.phrases import last_printed, longest_pause_after_start_up
+from gctrace_analyzer.advise.phrases import (
+    TO_JUDGE,
+    last_printed,
+    longest_pause_after_start_up,
+)
 from gctrace_analyzer.advise.subject import GROWS
 from gctrace_analyzer.advise.verdict import too_large_for_container
 from gctrace_analyzer.analysis.cycles import usual_interval_ms
@@ -114,7 +118,8 @@ def verdict(report: Report) -> Statement:
     action = "\n".join(map(printable, action.split("\n")))
     growth = [own.evidence for own in report.analysis.findings if own.id == GROWS]
     is_grown = level in ("ok", "info") and any(text in reached.sentence for text in growth)
-    word = "Live heap grew" if is_grown else WORDS[level]
+    is_open = reached.finding is None and TO_JUDGE in reached.sentence and level == "info"
+    word = "Live heap grew" if is_grown else WORDS["none" if is_open else level]
     return Statement(level, word, printable(" ".join(parts)), action)
 
 
