@@ -43,10 +43,11 @@ def bounded(figures: Mapping[str, Any], spans: pl.DataFrame) -> dict[str, Any]:
     if share is not None and figures["missing_cycles"] and value != share:
         # The few lines that follow each other are not like the others.
         value = sum(printed) / 2
-    if share is not None and abs(value - share) <= _NEAR * share:
-        # Truncated durations, or the time before the log's first one, may explain the difference.
-        least = min(_within(low or share, printed), share)
-        most = max(_within(high or share, printed), share)
+    elif share is not None and abs(value - share) <= _NEAR * share:
+        least, most = _within(low or share, printed), _within(high or share, printed)
+        if spans["gc_num"][0] == 1:
+            # The runtime's time begins before the log's, which is in whole milliseconds.
+            least, most = min(least, share), max(most, share)
     bounds = {"gc_cpu_share": value, "gc_cpu_share_low": least, "gc_cpu_share_high": most}
     if share is None:
         return {**bounds, "gc_cpu_cores": value * _procs(spans)}
