@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from itertools import pairwise
 from statistics import median
 from typing import Any
 
@@ -318,8 +319,8 @@ def limits(trace: Trace, said: Said) -> Iterator[Pair]:
     for value, unit in said.all(limit):
         if not is_near(mib(value, unit), max(c.kept for c in cycles), 2.2 * lasting + 128):
             yield (value, unit), lasting
-    rooms = [c.goal / c.live - 1 for c in cycles if c.live]
-    for value in said.all(rf"leaves the live heap room for only ({NUMBER}) % more"):
+    rooms = [(b.goal - a.live) / (a.live + b.roots) for a, b in trace.follow if a.live]
+    for value in said.all(rf"leaves the live heap only as much room as GOGC=({NUMBER})"):
         if rooms and not is_near(number(value) / 100, min(rooms), max(rooms), 0.05):
             yield value, (min(rooms), max(rooms))
 
@@ -382,3 +383,99 @@ def counts(trace: Trace, said: Said) -> Iterator[Pair]:  # noqa: C901  # several
     for num, heap in said.all(r"^\| gc (\d+) \| [^|]+ \| [^|]+ \|[^|]*\|[^|]*\| (\d[\d→]*) "):
         if heaps.get(int(num), heap) != heap:
             yield (num, heap), heaps[int(num)]
+
+
+@of_trace
+def cpu_time(trace: Trace, said: Said) -> Iterator[Pair]:
+    """A CPU time is the sum of the lines, with all or no time to stop the world."""
+    if any(c.num != a.num + 1 for a, c in pairwise(trace.cycles)):
+        return
+    least = most = 0.0
+    for c in trace.cycles:
+        marking = [float(text) for text in c.cpu[1:3]]
+        stopped = [c.cpu[0], c.cpu[4]]
+        least += sum(marking) + (0.0 if c.newer else sum(map(float, stopped)))
+        most += sum(marking) + sum(float(text) for text in stopped)
+        most += sum(step(text) for text in (*stopped, *c.cpu[1:3]))
+    told = said.all(rf"GC took ({TIME})(?: of CPU time|–)")
+    told += said.all(rf"GC took (?:[\d.]+–|{TIME}–)({TIME}) of CPU time")
+    for time in told:
+        if not is_near(milliseconds(time), least, most, 0.06 * most + 0.01):
+            yield time, (least, most)
+
+
+@of_trace
+def sizes(trace: Trace, said: Said) -> Iterator[Pair]:
+    """Medians, ranges of few cycles, and last values."""
+    for label, own in ("Live heap", [c.live for c in trace.cycles]), ("Heap goal", trace.goals):
+        row = said.row(label, rf"(?:({NUMBER})(?: (MiB|GiB))?–)?{SIZE} \| (.*?) \|")
+        if row is None or not own or max(own) < 1:
+            continue
+        low, low_unit, high, unit, note = row.groups()
+        in_order, most = sorted(own), mib(high, unit)
+        slack = 0.06 * most + 1
+        truths: list[tuple[float, float]] = []
+        if low:
+            truths += [(mib(low, low_unit or unit), in_order[0]), (most, in_order[-1])]
+        elif not re.match("last|next", note) and "since" not in note:
+            truths.append((most, median(own)))
+        if last := re.search(rf"last {SIZE}", note):
+            truths.append((mib(*last.groups()), own[-1]))
+        if any(abs(value - truth) > slack for value, truth in truths):
+            yield row[0], truths
+
+
+@of_trace
+def setting(trace: Trace, said: Said) -> Iterator[Pair]:
+    """A GOGC that is said to set all goals explains most of them."""
+    row = said.row("Heap goal", r"[^|]*\| [^|]*?set by GOGC=(\d+)(?:–(\d+))?\b(?! or)")
+    pairs = [(a, b) for a, b in trace.follow if a.live > 3]
+    if row is None or len(pairs) < 3:
+        return
+    ends = float(row[1]), float(row[2] or row[1])
+    explained = 0
+    for a, b in pairs:
+        low = a.live * (1 + ends[0] / 100) - 1
+        # Stacks and globals count as well, and a large allocation raises the trigger and the goal.
+        roots = 0.25 * a.live + 8 + b.roots
+        high = a.live + 1 + (a.live + 1 + roots) * ends[1] / 100 + 8
+        explained += is_near(b.goal, low, max(high, 4.0 * (1 + ends[1] / 100)))
+    if explained < 0.6 * len(pairs):
+        yield row[0], [(a.live, b.goal) for a, b in pairs][:12]
+
+
+@of_trace
+def thrashing(trace: Trace, said: Said) -> Iterator[Pair]:
+    """Goals at or below the live heap are counted, and thrashing begins without much room."""
+    before = {b.num: a for a, b in trace.follow}
+    for row in said.report["episodes"]:
+        own = [c for c in trace.cycles if row["first_gc"] <= c.num <= row["last_gc"]]
+        if row["kind"] != "limit-thrash" or not own:
+            continue
+        below = sum(c.num in before and c.goal <= before[c.num].live for c in own)
+        counted = re.search(
+            r"goal was at or below the live heap in (?:all )?(\d[\d,]*)", row["reason"]
+        )
+        if counted and abs(number(counted[1]) - below) > 1:
+            yield row["reason"], below
+        first, previous = own[0], before.get(own[0].num)
+        if previous and previous.live > 8 and first.goal > 1.3 * previous.live + 2:
+            yield ("begins", first.num), (previous.live, first.goal)
+
+
+@of_trace
+def stopped(trace: Trace, said: Said) -> Iterator[Pair]:
+    if len(trace.follow) < len(trace.cycles) - 1 or not trace.span_s:
+        return
+    pauses = sum(sum(c.pauses) for c in trace.cycles) / 1000
+    steps = sum(step(c.clock[0]) + step(c.clock[2]) for c in trace.cycles) / 1000
+    for value in said.all(rf"pauses take ({NUMBER}) % of the time"):
+        if not is_near(
+            number(value) / 100, pauses / trace.span_s, (pauses + steps) / trace.span_s, 0.06
+        ):
+            yield value, pauses / trace.span_s
+    row = said.row("Pauses", rf"[^|]*\|[^|]*?(?<![\d.])(?<!under )({NUMBER}) % of time")
+    if row and trace.span_s > 0.05:
+        ends = 100 * pauses / trace.span_s, 100 * (pauses + steps) / trace.span_s
+        if not is_near(number(row[1]), *ends, 0.06 * ends[1] + half_digit(row[1])):
+            yield row[0], ends

@@ -35,6 +35,7 @@ class Cycle:
     live: int
     goal: int
     procs: int
+    roots: int
     forced: bool
     newer: bool
 
@@ -117,7 +118,8 @@ def trace_of(text: str) -> Trace | None:
         clock, cpu = row["clock"].split("+"), re.split(r"[+/]", row["cpu"])
         start, end, live = map(int, row["heap"].split("->"))
         flags = bool(row["forced"]), bool(row["newer"])
-        numbers = start, end, live, int(row["goal"]), int(row["procs"])
+        roots = sum(map(int, re.findall(r"\d+", row["newer"] or "")))
+        numbers = start, end, live, int(row["goal"]), int(row["procs"]), roots
         begin = int(row["num"]), float(row["at"]), int(row["pct"])
         cycles.append(Cycle(*begin, tuple(clock), tuple(cpu), *numbers, *flags))
     in_order = all(a.num < b.num and a.at_s <= b.at_s for a, b in pairwise(cycles))

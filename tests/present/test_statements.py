@@ -641,7 +641,7 @@ def test_the_heap_goal_names_the_gogc_that_predictions_start_from() -> None:
     report = read_text(changed).report()
     assert report.advice.baseline.now.gogc == 400
     (goal,) = (each for each in headline.state(report) if each.label == "Heap goal")
-    assert goal.note == "set by GOGC; last 500 MiB"
+    assert goal.note == "set mostly by GOGC; last 500 MiB"
 
 
 def test_predictions_show_the_gc_cpu_that_memstats_have() -> None:

@@ -294,7 +294,7 @@ def limit_tight(facts: ProcessFacts) -> Iterator[Evidence]:
             )
             return
         percents = f"{max(gogc, 0):.0f}"
-        room = "hardly any room" if percents == "0" else f"room for only {percents} % more"
+        room = "hardly any room" if percents == "0" else f"only as much room as GOGC={percents}"
         if _others_cost_more(facts):
             count = f"{len(facts.limited_cycles):,} of {cycles_text(len(facts.cycles))}"
             few = f"In {count} GOMEMLIMIT left the live heap {room}."

@@ -93,9 +93,8 @@ def live_heap_growth(facts: ProcessFacts) -> Iterator[Evidence]:
         since_then = f"from {duration_text(since)} {until} " if since else ""
         text += f", and {since_then}{reason[0].lower()}{reason[1:]}"
     elif facts.fills_limit is not None:
-        text += (
-            f". At the end the memory limit leaves room for only {facts.fills_limit:.0f} % more"
-        )
+        room = f"only as much room as GOGC={facts.fills_limit:.0f}"
+        text += f". At the end the memory limit leaves {room}"
     fills = facts.grew_into_limit or facts.fills_limit is not None
     if fills and not growth.fall:
         advice = f"If this memory is needed, raise GOMEMLIMIT; if not, {compare}"
@@ -135,7 +134,8 @@ def _headline(facts: ProcessFacts, growth: LiveGrowth, grown: str) -> str:
         if (room := facts.fills_limit) is None:
             return f"{grown}: this is probably a {leak}."
         return (
-            f"{grown}. At the end GOMEMLIMIT leaves room for only {room:.0f} % more.{probably}"
+            f"{grown}. At the end GOMEMLIMIT leaves only as much room as GOGC={room:.0f}."
+            f"{probably}"
         )
     fits = "fitted" if growth.fall else "fits"
     cost = cost_of_thrashing(facts)

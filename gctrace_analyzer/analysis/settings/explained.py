@@ -327,8 +327,8 @@ def _with_alternative(part: Part, seen: pl.DataFrame, known: Known, *, limited: 
         return part
     low = greatest(rows["low"].filter(rows["low"] <= gogc))
     high = -greatest(-rows["high"].filter(rows["high"] >= gogc))
-    # Wide intervals contain usual values by chance. Few goals and tiny heaps prove little.
-    is_narrow = low > 0 and high <= _NARROW * low and len(rows) >= FEWEST_GOALS
+    # Intervals contain usual values by chance. Few goals and tiny heaps prove little.
+    is_narrow = low > 0 and high <= _NARROW * low and len(rows) >= DEFAULT.short_log_cycles
     if cost <= search.COMMON and is_narrow and not limited:
         return part
     top = median(rows["goal"])

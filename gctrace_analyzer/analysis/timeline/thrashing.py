@@ -157,10 +157,10 @@ def _thrash(thrashing: Part, t: Thresholds) -> Row:
         has_room = round(gogc or 0) > 0
         tight, duty = (part.filter("tight"), duty) if has_room else (part, "")
         left_pct = round(max(median(tight["effective_gogc"]), 0))
-        room = f"room for only {left_pct} % more than" if left_pct else "no room above"
+        room = f"only as much room as GOGC={left_pct}" if left_pct else "no room"
         of_all = "" if len(tight) == len(part) else f" of the {len(part):,}"
         many = f"{len(tight):,}{of_all} cycles"
-        reason = f"The memory limit left {room} the live heap (median of {many})"
+        reason = f"The memory limit left the live heap {room} (median of {many})"
     reason += duty
     reason += limiter.IN_WORDS[state]
     return episode(

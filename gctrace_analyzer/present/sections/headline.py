@@ -336,7 +336,9 @@ def _goal(report: Report, p50: float) -> tuple[str, str]:
         return mib(end.goal_mib), "; ".join(parts)
     if end is None and (moved := _moved(report)) is not None:
         later = report.analysis.cycles.filter(pl.col("start_s") > moved.start_s)
-        return mib(median_of(later["heap_goal_mib"])), setter
+        since = f"since {duration(moved.start_s or 0.0)}"
+        note = "; ".join(filter(None, (since, setter)))
+        return mib(median_of(later["heap_goal_mib"])), note
     last = _last_if_far(report, "heap_goal_mib", p50)
     note = "; ".join(filter(None, (setter, *_large_roots(report), last)))
     value = usual_size(report, "heap_goal_mib", p50)
@@ -449,7 +451,8 @@ def _setter(report: Report) -> str:
             return "; ".join(["set by GOGC and the memory limit", *effective])
         return "; ".join(effective)
     # Most programs start from the heap minimum in their first cycles.
-    mostly = "mostly " if cycles < _NEARLY_ALL * sum(setters.values()) else ""
+    goals = max(sum(setters.values()), report.analysis.summary.cycles - 1)
+    mostly = "mostly " if cycles < _NEARLY_ALL * goals else ""
     limit = _limit(report) if setter == "memory-limit" else ""
     is_other = "GC027" in [own.id for own in report.analysis.findings]
     if setter == "gogc" and len(regimes) == 1 and not is_other:

@@ -259,7 +259,7 @@ def test_thrashing_in_passing_is_an_effect_of_a_tight_limit(
     assert causes["limit-thrash"] == ("GC015" if root == "limit-tight" else None)
     found = run.report().verdict
     assert found is not None
-    tight = "GOMEMLIMIT leaves the live heap room for only 8 % more"
+    tight = "GOMEMLIMIT leaves the live heap only as much room as GOGC=8"
     assert found.sentence.startswith(tight) == (root == "limit-tight")
     raised = r"Set GOMEMLIMIT=1\d\dMiB"
     assert re.match(raised, found.action)

@@ -82,7 +82,9 @@ def test_growth_that_takes_the_room_below_a_memory_limit_is_a_warning() -> None:
     }  # fmt: skip
     (finding,) = matches(live_heap.live_heap_growth, facts_of(log_of(60, **sizes)))
     assert finding.severity == "warn"
-    assert finding.headline.endswith("At the end GOMEMLIMIT leaves room for only 20 % more.")
+    assert finding.headline.endswith(
+        "At the end GOMEMLIMIT leaves only as much room as GOGC=20."
+    )
     assert finding.advice.startswith("If this memory is needed, raise GOMEMLIMIT")
     (early,) = matches(live_heap.live_heap_growth, facts_of(log_of(12, **sizes)))
     assert early.severity == "info"
@@ -208,7 +210,7 @@ def test_a_heap_that_fills_its_limit_in_a_start_up_is_no_warning() -> None:
         text = log_of(60, every=every, live=lambda n: 20 + n // 4, goal=40, start=38, end=39)
         (finding,) = matches(live_heap.live_heap_growth, facts_of(text))
         assert finding.severity == severity
-        assert ("leaves room for only" in finding.headline) is (severity == "warn")
+        assert ("leaves only as much room" in finding.headline) is (severity == "warn")
 
 
 def test_growth_in_a_few_leaps_has_no_rate_per_hour() -> None:

@@ -281,7 +281,7 @@ SAID: list[tuple[Rule[ProcessFacts], str, str, tuple[int, ...]]] = [
     (long_pauses.long_sweep_termination, "long pauses", "The pause before marking takes up to 7.0 ms. The median of the 100 pauses before marking is 7.0 ms.", (1, 2, 3)),
     (limit.limit_bound, "limited", "The memory limit set the goal in 60 of 60 cycles.", ()),
     # The median of the live heap is 105 MiB, 20 MiB below the goal.
-    (limit.limit_tight, "limited", "GOMEMLIMIT leaves the live heap room for only 19 % more, so GC runs 5.00 times a second and takes 0.55 % of the CPU.", (19, 50, 6)),
+    (limit.limit_tight, "limited", "GOMEMLIMIT leaves the live heap only as much room as GOGC=19, so GC runs 5.00 times a second and takes 0.55 % of the CPU.", (19, 50, 6)),
     (limit.gogc_off_idle, "limited and idle", "No GC cycle ran for 3m 10s, so GOGC is probably off: otherwise the runtime runs a cycle every two minutes.", ()),
 ]  # fmt: skip
 

@@ -478,7 +478,7 @@ def test_a_limit_close_above_the_live_heap_is_an_episode_too(
     assert len(rows) == found
     for row in rows:
         assert row["reason"] == (
-            "The memory limit left room for only 8 % more than the live heap (median of 2 cycles)."
+            "The memory limit left the live heap only as much room as GOGC=8 (median of 2 cycles)."
         )
 
 
@@ -492,7 +492,7 @@ def test_the_room_that_a_limit_left_is_of_the_tight_cycles() -> None:
     (row,) = limit_thrash(cycles, DEFAULT)
     assert row["effective_gogc_p50"] == 96
     assert row["reason"].startswith(
-        "The memory limit left room for only 8 % more than the live heap (median of 15 of the "
+        "The memory limit left the live heap only as much room as GOGC=8 (median of 15 of the "
         "33 cycles), in "
     )
 
