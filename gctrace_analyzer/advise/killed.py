@@ -58,9 +58,13 @@ def killed(death: PostMortem, deaths: Sequence[PostMortem]) -> str:
         either = OR_CHILD if may_be_child else f"{either}{child}"
         what = f"{subject}{name}{either} was {' or '.join(deeds)}"
     apart = "" if which else _apart(deaths)
-    if others := _other_limits(death, deaths):
+    if of_others := _other_limits(death, deaths):
         alike = sum(other.scope == death.scope for other in deaths)
-        reasons = [_in_some(alike, reasons[0]) if death.scope else reasons[0], *others, *reasons[1:]]
+        reasons = [
+            _in_some(alike, reasons[0]) if death.scope else reasons[0],
+            *of_others,
+            *reasons[1:],
+        ]
     if len(deaths) == 1 and death.ran_s is not None:
         # Kubernetes prints whole seconds.
         ran = duration_text(death.ran_s) if death.ran_s else "less than a second"

@@ -130,7 +130,7 @@ def explained_kill(analysis: Analysis) -> PostMortem | None:
     longest = analysis.longest_process
     proven = [death for death in analysis.post_mortems if death.proven]
     times = Counter(death.victim for death in proven)
-    at_limit = Counter((death.victim, death.scope) for death in proven if death.scope)
+    at_limit = Counter((death.victim, death.scope) for death in proven)
 
     def rank(death: PostMortem) -> tuple[int, ...]:
         known = (death.limit_mib, death.resident_mib)
@@ -139,7 +139,7 @@ def explained_kill(analysis: Analysis) -> PostMortem | None:
             death.process == longest,
             not is_not_go(death.victim),
             times[death.victim],
-            at_limit[death.victim, death.scope],
+            at_limit[death.victim, death.scope] if death.scope else 0,
             len(known) - known.count(None),
         )
 

@@ -11,7 +11,7 @@ from gctrace_analyzer.frozen import frozen
 from gctrace_analyzer.ingest import numbers
 from gctrace_analyzer.ingest.evidence.docker import go_settings, got_sigkill, with_signal
 from gctrace_analyzer.ingest.evidence.message import KILLED_AT_START, bare_id
-from gctrace_analyzer.ingest.evidence.words import may_be_described
+from gctrace_analyzer.ingest.evidence.words import NOT_STARTED, may_be_described
 from gctrace_analyzer.ingest.json_values import iso_utc, seconds_between
 
 if TYPE_CHECKING:
@@ -284,9 +284,10 @@ def states(now: dict[str, Any], last: dict[str, Any]) -> Row:
         for name, state in states.items():
             row |= {f"{prefix}status": name, f"{prefix}reason": state.get("reason")}
     ended = now.get("terminated") or last.get("terminated") or {}
+    why = ended or now.get("waiting") or {}
     row |= {
         "exit_code": ended.get("exitCode"),
-        **_killed(ended.get("reason"), ended.get("message")),
+        **_killed(why.get("reason"), why.get("message")),
     }
     running = now.get("running") or {}
     # A container that was started again has another id than the one that ended.
@@ -299,9 +300,10 @@ def states(now: dict[str, Any], last: dict[str, Any]) -> Row:
 
 def _killed(reason: str | None, message: str | None) -> Row:
     """Returns whether a container was killed for memory, with the message if at its start."""
-    if KILLED_AT_START in (message or ""):
-        return {"oom_killed": True, "error": message}
-    return {"oom_killed": reason == "OOMKilled"}
+    at_start = KILLED_AT_START in (message or "")
+    row: Row = {"oom_killed": at_start or reason == "OOMKilled"}
+    never_ran = at_start or re.search(NOT_STARTED, reason or "")
+    return row | {"error": message} if message and never_ran else row
 
 
 _KEY = re.compile(
