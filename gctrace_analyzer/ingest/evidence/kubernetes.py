@@ -308,7 +308,7 @@ def _killed(reason: str | None, message: str | None) -> Row:
 
 _KEY = re.compile(
     # The value includes blanks at its end: a pattern that excludes them takes quadratic time.
-    r"^(?P<indent>[ \t]*+)(?P<key>[A-Za-z][\w .()/-]*+):(?:\s+(?P<value>.*))?$"
+    r"^(?P<indent>[ \t]*+)(?P<key>[A-Za-z][\w .()/-]*+|\d[\w-]*+):(?:\s+(?P<value>.*))?$"
 )
 _LOW = "The node was low on resource"
 _SECTIONS = {"limits", "requests", "environment", "state", "last state"}
@@ -365,26 +365,21 @@ class _Described:
         indent, key = len(match["indent"].expandtabs()), match["key"].strip()
         value = (match["value"] or "").rstrip()
         lower = key.lower()
+        # The part about one container that someone copied may start with its name, or after it.
         is_part = not (self.in_containers or self.pod or self.found or self.fields)
+        is_after_part = bool(self.fields) and indent <= self.section_indent
+        of_name = self.name_indent in (None, indent)
+        is_next = of_name if self.in_containers else is_after_part
         if indent == 0 and self.in_containers and self.name_indent:
             self.flush()
             self.in_containers = False
         if lower in ("containers", "init containers") and not value:
             self.flush()
             self.in_containers, self.name_indent = True, None
-        elif is_part and not value and lower not in _NAMED:
-            # The part about one container that someone copied, starting with its name.
-            self.is_only_named = True
-            self.in_containers, self.name_indent = True, indent
-            self.fields = {"container": key, "line_no": str(line_no)}
-        elif (
-            self.in_containers
-            and not value
-            and lower not in _NAMED
-            and self.name_indent in (None, indent)
-        ):
+        elif (is_part or is_next) and not value and lower not in _NAMED:
             self.flush()
-            self.name_indent = indent
+            self.is_only_named = is_part
+            self.in_containers, self.name_indent = True, indent
             self.fields = {"container": key, "line_no": str(line_no)}
         elif lower in _POD and indent == 0:
             if lower == "name":
