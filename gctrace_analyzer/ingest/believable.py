@@ -309,7 +309,7 @@ _NEVER_ZERO = ("alloc_bytes", "heap_alloc_bytes", "sys_bytes")
 _WHOLES = ("sys_bytes", "rss_bytes", "rss_peak_bytes")
 _NOT_IN_SYS = (
     "total_alloc_bytes", "sys_bytes", "next_gc_bytes", "pool_bytes", "rss_bytes",
-    "rss_peak_bytes", "gomemlimit_bytes", "resolution_bytes", "cgo_bytes",
+    "rss_peak_bytes", "rss_file_bytes", "gomemlimit_bytes", "resolution_bytes", "cgo_bytes",
 )  # fmt: skip
 _MEMORY_PARTS = tuple(
     column.name

@@ -82,7 +82,7 @@ HOLDS = (
     "http://HOST:PORT/debug/pprof/heap`)."
 )
 _OUTSIDE = (
-    "Find out what grows outside Go: cgo, mmap, libraries of the system. No heap profile of Go "
+    "Find out what grows outside Go: cgo, mmap, pages of files, libraries. No heap profile of Go "
     "shows it; `/proc/PID/smaps` of Linux and VMMap of Windows do."
 )
 _RECORD_LATER = "To see what GC costs, record it again under load."
