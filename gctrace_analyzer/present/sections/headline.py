@@ -11,7 +11,7 @@ import polars as pl
 from gctrace_analyzer.advise.phrases import longest_pause_after_start_up
 from gctrace_analyzer.advise.subject import GROWS
 from gctrace_analyzer.advise.verdict import too_large_for_container
-from gctrace_analyzer.analysis.cycles import usual_interval_ms
+from gctrace_analyzer.analysis.cycles import median_over_time, usual_interval_ms
 from gctrace_analyzer.analysis.metrics.goroutines import GREW
 from gctrace_analyzer.analysis.rules.finding import rate_text
 from gctrace_analyzer.analysis.settings.naming import (
@@ -400,14 +400,11 @@ def _over_time(report: Report, column: str, median: float) -> tuple[float, str]:
     """
     if report.analysis.by_dumps or len(report.analysis.tables["processes"]) > 1:
         return median, "median"
-    cycles = report.analysis.enriched.drop_nulls(["end_s", column])
-    # A live heap stays until the next cycle ends, and a goal is that of the time before.
-    held_s = pl.col("end_s").diff().shift(-1 if column == "heap_live_mib" else 0).fill_null(0)
-    levels = cycles.select(column, held_s=held_s).sort(column)
-    upper = levels.filter(2 * pl.col("held_s").cum_sum() >= pl.col("held_s").sum())
-    usual = upper[column][0] if len(upper) else median
+    usual = median_over_time(report.analysis.enriched, column)
+    if usual is None:
+        return median, "median"
     is_near = max(usual, 1) < _FAR * max(median, 1) and max(median, 1) < _FAR * max(usual, 1)
-    return (median, "median") if is_near else (float(usual), "median over time")
+    return (median, "median") if is_near else (usual, "median over time")
 
 
 def _last_if_far(report: Report, column: str, median: float | None) -> str:
