@@ -1349,21 +1349,26 @@ def test_goroutines_are_named_where_their_stacks_have_no_row() -> None:
 
 
 @pytest.mark.parametrize(
-    ("low", "high", "texts"),
+    ("low", "high", "of_lines", "texts"),
     [
-        (0.05, 0.05, ("30.0 %", "1.5 %")),
-        (0.03, 0.05, ("30.0 %", "0.90–1.5 %")),  # a late log: another interval than cycles
-        (0.03, 0.07, ("21–50 %", "1.5 %")),  # a part of the pauses is GC CPU
-        (0.0, 0.1, ("15–100 %", "1.5 %")),
+        (0.05, 0.05, (5, 5, 5), ("30.0 %", "1.5 %")),
+        (
+            0.03,
+            0.05,
+            (5, 5, 5),
+            ("30.0 %", "0.90–1.5 %"),
+        ),  # a late log: one interval is missing
+        (0.03, 0.07, (3, 5, 7), ("21–50 %", "1.5 %")),  # a part of the pauses is GC CPU
+        (0.0, 0.1, (0, 5, 10), ("15–100 %", "1.5 %")),
     ],
 )
 def test_the_shares_of_assists_are_ranges_where_what_they_are_of_is_one(
-    low: float, high: float, texts: tuple[str, str]
+    low: float, high: float, of_lines: tuple[float, float, float], texts: tuple[str, str]
 ) -> None:
     summary = replace(
         read_text(log_of(40)).summary(), gc_cpu_share=0.05, gc_cpu_share_low=low,
         gc_cpu_share_high=high, assist_share_of_gc_cpu=0.3, assist_share_of_cpu=0.015,
-        stw_share=2 * (0.05 - low),
+        gc_cpu_s=of_lines,
     )  # fmt: skip
     assert assists(summary) == texts
 
