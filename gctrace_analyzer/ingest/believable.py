@@ -110,6 +110,10 @@ def of_records(frame: pl.DataFrame) -> tuple[pl.DataFrame, Counter[str]]:
         for name, limit in _LIMITS.items()
         if largest[name] >= limit  # type: ignore[operator]  # all are numbers
     }
+    if "start_s" in beyond:
+        # The runtime divided by that time, so the share since the start proves nothing.
+        of_time = {"gc_cpu_since_start_pct": beyond["start_s"]}
+        frame = nulled(frame, of_time, Counter())
     frame = nulled(frame, beyond, counts)
     if (frame["procs"] == 0).any():
         frame = nulled(frame, {"procs": (pl.col("procs") == 0).fill_null(value=False)}, counts)

@@ -17,6 +17,7 @@ from gctrace_analyzer.present.sections.without_cycles import no_verdict
 from gctrace_analyzer.present.text import plain
 from gctrace_analyzer.testing import read_text
 from tests.conftest import CORPUS, SAMPLES
+from tests.helpers.lines import LINES
 from tests.helpers.logs import records
 
 if TYPE_CHECKING:
@@ -637,3 +638,12 @@ def test_what_kept_a_program_from_starting_comes_before_gctrace(
     assert f"{why}." in sentence
     assert to_do in action
     assert "gctrace" not in action
+
+
+WRAPPED = LINES["gc16"].replace("@0.", "@18446744073.")
+
+
+@pytest.mark.parametrize("line", [WRAPPED, WRAPPED.rpartition(",")[0]])
+def test_a_clock_that_wrapped_around_proves_no_share_of_the_cpu(line: str) -> None:
+    assert "@18446744073" in line
+    assert "% of the CPU" not in str(read_text(f"{line}\n").summary())
