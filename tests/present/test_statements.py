@@ -27,7 +27,14 @@ from gctrace_analyzer.present.plots.accessor import on
 from gctrace_analyzer.present.plots.axis import axis_of
 from gctrace_analyzer.present.plots.figure import Mark, Panel
 from gctrace_analyzer.present.plots.palette import LOOKS
-from gctrace_analyzer.present.sections import advice, comparison, evidence, findings, headline
+from gctrace_analyzer.present.sections import (
+    advice,
+    comparison,
+    evidence,
+    findings,
+    headline,
+    overview,
+)
 from gctrace_analyzer.present.sections.evidence import figures_of_deaths
 from gctrace_analyzer.present.sections.report import document
 from gctrace_analyzer.present.text import plain
@@ -1390,6 +1397,21 @@ def test_the_sizes_of_the_heap_are_those_of_most_of_the_time() -> None:
     assert found["Live heap"].startswith("28.0 MiB median over time; max 50.0 MiB; last 1.0")
     assert found["Heap goal"].startswith("58.0 MiB ")
     assert "heap minimum" not in found["Heap goal"]
+
+
+def test_a_range_of_gc_cpu_is_one_wherever_it_is_shown() -> None:
+    line = (
+        "gc {0} @{0}.000s 3%: 40+50+0.05 ms clock, 80+10/50/18+0.1 ms cpu, 187->203->95 MB, "
+        "220 MB goal, 0 MB stacks, 0 MB globals, 2 P\n"
+    )
+    report = read_text("".join(map(line.format, [*range(1, 9), *range(1, 9)]))).report()
+    table = overview.processes(report)
+    assert table is not None
+    for process, row in enumerate(table.rows):
+        summary = report.analysis.summary_of(process)
+        assert summary.gc_cpu_range is not None
+        assert row[3] == gc_cpu(summary)
+        assert "–" in row[3]
 
 
 def test_a_size_is_not_held_over_cycles_that_are_missing() -> None:

@@ -10,6 +10,7 @@ from gctrace_analyzer.present.document import Table
 from gctrace_analyzer.present.format import (
     NONE,
     duration,
+    gc_cpu,
     live_heap,
     mib_per_s,
     milliseconds,
@@ -168,7 +169,7 @@ def processes(report: Report) -> Table | None:
             f"{row['process']}  {_named(row, name)}".rstrip(),
             f"{s.cycles:,}",
             duration(s.span_s),
-            share(s.gc_cpu_share),
+            gc_cpu(s),
             milliseconds(s.stw_max_ms),
             live_heap(s.live_heap_p50_mib),
             "its kill"
