@@ -111,9 +111,9 @@ def of_records(frame: pl.DataFrame) -> tuple[pl.DataFrame, Counter[str]]:
         if largest[name] >= limit  # type: ignore[operator]  # all are numbers
     }
     if "start_s" in beyond:
-        # The runtime divided by that time, so the share since the start proves nothing.
-        of_time = {"gc_cpu_since_start_pct": beyond["start_s"]}
-        frame = nulled(frame, of_time, Counter())
+        # The runtime divided by a time that wrapped around, unless only its text is damaged.
+        by_it = beyond["start_s"] & (pl.col("gc_cpu_since_start_pct") == 0)
+        frame = nulled(frame, {"gc_cpu_since_start_pct": by_it}, Counter())
     frame = nulled(frame, beyond, counts)
     if (frame["procs"] == 0).any():
         frame = nulled(frame, {"procs": (pl.col("procs") == 0).fill_null(value=False)}, counts)
