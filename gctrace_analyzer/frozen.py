@@ -62,9 +62,10 @@ class Plain(Suggesting):
     __slots__ = ()
 
     def to_dict(self) -> dict[str, Any]:
-        """Returns the fields by name, ready for JSON: tables as rows, tuples as lists."""
+        """Returns the fields that are shown by name, ready for JSON: tables as rows."""
         record: Any = self
-        return {field.name: _plain(getattr(self, field.name)) for field in fields(record)}
+        shown = (field.name for field in fields(record) if field.repr)
+        return {name: _plain(getattr(self, name)) for name in shown}
 
 
 def _plain(value: Any) -> Any:

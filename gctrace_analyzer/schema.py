@@ -285,6 +285,7 @@ MEMSTATS = (
     Column("pool_bytes", "Int64", "B", "held in the pool of the program", "recycling program"),
     Column("makes", "Int64", "", "newly allocated buffers", "recycling program"),
     Column("rss_bytes", "Int64", "B", "resident memory", "process_resident_memory_bytes"),
+    Column("rss_file_bytes", "Int64", "B", "pages of files among it, such as the executable's, which the kernel drops when memory is needed", "RssFile of /proc/PID/status"),
     Column("rss_peak_bytes", "Int64", "B", "largest resident memory since the start", "MaxRSS of a heap profile"),
     Column("cgo_bytes", "Int64", "B", "memory of C code, as its allocator counts it", "CGO total of CockroachDB's log, dgraph_memory_alloc_bytes"),
     Column("gogc_pct", "Int64", "%", "GOGC", "go_gc_gogc_percent"),

@@ -58,6 +58,13 @@ def killed(death: PostMortem, deaths: Sequence[PostMortem]) -> str:
         either = OR_CHILD if may_be_child else f"{either}{child}"
         what = f"{subject}{name}{either} was {' or '.join(deeds)}"
     apart = "" if which else _apart(deaths)
+    if of_others := _other_limits(death, deaths):
+        alike = sum(other.scope == death.scope for other in deaths)
+        reasons = [
+            _in_some(alike, reasons[0]) if death.scope else reasons[0],
+            *of_others,
+            *reasons[1:],
+        ]
     if len(deaths) == 1 and death.ran_s is not None:
         # Kubernetes prints whole seconds.
         ran = duration_text(death.ran_s) if death.ran_s else "less than a second"
@@ -143,6 +150,19 @@ def _other_reasons(deaths: Sequence[PostMortem], known: Sequence[str]) -> Iterat
             by_reason.setdefault(other.reading[0], {})[other.victim or other.subject] = None
     for reason, names in by_reason.items():
         yield _about(" and ".join(names), reason)
+
+
+def _other_limits(death: PostMortem, deaths: Sequence[PostMortem]) -> list[str]:
+    """Returns why one program was killed when another limit than that of `death` was reached."""
+    by_scope: dict[str, list[PostMortem]] = {}
+    for other in deaths:
+        if other.scope not in (None, death.scope) and len(other.reading) > 1:
+            by_scope.setdefault(other.scope or "", []).append(other)
+    return [_in_some(len(alike), alike[0].reading[0]) for alike in by_scope.values()]
+
+
+def _in_some(count: int, reason: str) -> str:
+    return f"In {count:,} of these kills: {reason}"
 
 
 def _about(names: str, reason: str) -> str:

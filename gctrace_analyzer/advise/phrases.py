@@ -10,6 +10,7 @@ from gctrace_analyzer.analysis.pauses import after_start_up_ms
 from gctrace_analyzer.analysis.rules import headline_levels
 from gctrace_analyzer.analysis.rules.finding import gc_cpu_text, often_text, percent
 from gctrace_analyzer.analysis.settings.naming import gogc_range
+from gctrace_analyzer.analysis.trend import rise_of_few
 from gctrace_analyzer.ingest.rows import not_null
 from gctrace_analyzer.units import (
     LEAST_CORES,
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from gctrace_analyzer.advise.prediction.outcome import Predictor
     from gctrace_analyzer.analysis.analysis import Analysis
     from gctrace_analyzer.analysis.summary import Summary
+    from gctrace_analyzer.analysis.thresholds import Thresholds
     from gctrace_analyzer.schema import Row
 
 
@@ -154,7 +156,8 @@ def _gc_cpu(s: Summary, printed: int | None) -> str:
     """Returns the GC CPU as text; the arguments are those of `costs`."""
     taken = "" if printed is None else f"GC has taken {_since_start(printed)}"
     if s.is_too_short_for_rates:
-        what = "the cycle" if s.cycles == 1 else f"these {s.cycles:,} cycles"
+        several = "in the log" if s.missing_cycles else f"these {s.cycles:,} cycles"
+        what = "the cycle" if s.cycles == 1 else several
         on = f" on {s.cpus:g} CPUs" if (s.cpus or 1) > 1 else ""
         time = f"{s.cost_in_all} of CPU time in {duration_text(s.span_s or 0.0)}{on}"
         return f"{taken} ({what}: {time})" if taken else f"GC took {time}"
@@ -234,15 +237,17 @@ def first_words(analysis: Analysis, *, short: bool) -> str:
     s, t = analysis.summary, analysis.thresholds
     shown = _no_problem_with(analysis)
     lines = f"{s.cycles:,} of {s.cycles + s.missing_cycles:,} cycles"
-    is_clear = shown and not _may_be_costly(analysis)
+    shows_none = shown and not _may_be_costly(analysis)
     if s.is_mostly_missing:
-        judged = f"; these show no {shown}" if is_clear else f", which is too little {TO_JUDGE}"
+        judged = (
+            f"; these show no {shown}" if shows_none else f", which is too little {TO_JUDGE}"
+        )
         return f"Only {lines} have a line{judged}"
     seen = f" in the {lines} that have a line" if s.missing_cycles else ""
     what = "The input" if analysis.by_dumps else "The log"
     if short:
         part = "The selected part" if is_range(analysis) else what
-        judged = f"short, but shows no {shown}{seen}" if is_clear else f"too short {TO_JUDGE}"
+        judged = f"short, but shows no {shown}{seen}" if shows_none else f"too short {TO_JUDGE}"
         return f"{part} is {judged}"
     if not shown:
         return f"{what} does not show whether GC is a problem"
@@ -258,6 +263,35 @@ def first_words(analysis: Analysis, *, short: bool) -> str:
     if (longest_pause_after_start_up(analysis) or s.stw_max_ms or 0) > t.stw_bad_ms:
         start += ", except for single long pauses"
     return start
+
+
+def in_all(analysis: Analysis) -> str:
+    """Returns what GC cost the only program in all, unless that is all that is said."""
+    s = analysis.summary
+    is_said = s.is_too_short_for_rates or len(analysis.summaries) > 1
+    return "" if is_said else f" In all, GC took {s.cost_in_all} of CPU time."
+
+
+def is_clear(s: Summary, t: Thresholds) -> bool:
+    """Returns whether even few cycles show that GC costs little; the fewer seconds, the less."""
+    if s.span_s is None or s.gc_cpu_share is None:
+        return False
+    # One or two cycles in some seconds may be of a start, before any load.
+    if s.cycles < t.min_cycles and s.span_s < t.growth_min_span_s:
+        return False
+    return s.gc_cpu_share < t.gc_cpu_little * min(s.span_s / t.short_log_s, 1)
+
+
+def rise_in_words(analysis: Analysis) -> str:
+    """Returns how the live heap of the only process rose in a few cycles; else nothing."""
+    s, is_one = analysis.summary, len(analysis.tables["processes"]) == 1
+    rise = rise_of_few(analysis.cycles) if is_one and not s.missing_cycles else None
+    if rise is None:
+        return ""
+    return (
+        f"The live heap rose from {rise[0]:,} to {rise[1]:,} MiB in {s.cycles} cycles: a longer "
+        "log shows whether that is the start-up or a leak."
+    )
 
 
 def is_range(analysis: Analysis) -> bool:

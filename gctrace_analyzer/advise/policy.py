@@ -259,7 +259,7 @@ def _lacks_room(present: Row, predictor: Predictor) -> bool:
 def _none_fits(predictor: Predictor, dear: Callable[[], list[tuple[Row, str]]] = list) -> str:
     """Returns that every other setting is rejected, and what makes room under a low limit."""
     if predictor.endless:
-        return "the live heap still grows at the end of the log, so later peaks may be higher"
+        return "the live heap grew over the last third of the log: later peaks may be higher"
     if predictor.may_lack_memory and predictor.room_mib is None:
         return "memory may have run out, and a larger heap needs more"
     if costly := dear():

@@ -125,11 +125,12 @@ def explained_kill(analysis: Analysis) -> PostMortem | None:
     """Returns the kill that the verdict explains.
 
     Of several, it is a kill that the cycles explain, or else the best documented kill of the
-    program that was killed most often.
+    program that was killed most often, at the limit that it was killed at most often.
     """
     longest = analysis.longest_process
     proven = [death for death in analysis.post_mortems if death.proven]
     times = Counter(death.victim for death in proven)
+    at_limit = Counter((death.victim, death.scope) for death in proven)
 
     def rank(death: PostMortem) -> tuple[int, ...]:
         known = (death.limit_mib, death.resident_mib)
@@ -138,6 +139,7 @@ def explained_kill(analysis: Analysis) -> PostMortem | None:
             death.process == longest,
             not is_not_go(death.victim),
             times[death.victim],
+            at_limit[death.victim, death.scope] if death.scope else 0,
             len(known) - known.count(None),
         )
 

@@ -19,9 +19,12 @@ from gctrace_analyzer.advise.killed import killed, which_of
 from gctrace_analyzer.advise.phrases import (
     first_words,
     hidden_figures,
+    in_all,
+    is_clear,
     is_range,
     order,
     present_row,
+    rise_in_words,
     with_effects,
     worst_costs,
 )
@@ -40,7 +43,12 @@ from gctrace_analyzer.advise.subject import (
 )
 from gctrace_analyzer.advise.tight_limit import raising
 from gctrace_analyzer.analysis.printed_shares import costly_since_start
-from gctrace_analyzer.analysis.rules.finding import ALLOCATE_LESS, SEVERITIES, percent
+from gctrace_analyzer.analysis.rules.finding import (
+    ALLOCATE_LESS,
+    SEVERITIES,
+    gc_cpu_text,
+    percent,
+)
 from gctrace_analyzer.analysis.rules.limit import EITHER
 from gctrace_analyzer.analysis.settings.naming import changes
 from gctrace_analyzer.analysis.totals import rates_of
@@ -55,8 +63,6 @@ if TYPE_CHECKING:
     from gctrace_analyzer.analysis.postmortem.post_mortems import PostMortem
     from gctrace_analyzer.analysis.rules.finding import Finding, Severity
     from gctrace_analyzer.analysis.sites.profiled import Profiled
-    from gctrace_analyzer.analysis.summary import Summary
-    from gctrace_analyzer.analysis.thresholds import Thresholds
     from gctrace_analyzer.schema import Row
 
 _OF_LIMIT = ("GC015", "GC016")
@@ -202,6 +208,13 @@ def _growing(findings: tuple[Finding, ...]) -> Finding | None:
     return next((finding for finding in findings if finding.id == GROWS), None)
 
 
+def _grown(growing: Finding | None, analysis: Analysis) -> str:
+    """Returns how the live heap grew; empty if it did not."""
+    if growing is None:
+        return rise_in_words(analysis)
+    return f"{_of_several(growing, analysis)}{growing.evidence}"
+
+
 def _besides_long_pauses(root: Finding, analysis: Analysis, advice: Advice) -> tuple[str, str]:
     """Returns what else is known when long pauses lead, and what to do about it.
 
@@ -245,10 +258,10 @@ def _no_problem(analysis: Analysis, advice: Advice) -> Verdict:
     is_short = any(finding.id == _SHORT for finding in analysis.findings)
     # Of a short log that shows little cost, no longer one is needed.
     short = is_short and not all(
-        _is_clear(own, analysis.thresholds) for own in analysis.summaries.values()
+        is_clear(own, analysis.thresholds) for own in analysis.summaries.values()
     )
     growing = _growing(analysis.findings)
-    grown = "" if growing is None else f"{_of_several(growing, analysis)}{growing.evidence}"
+    grown = _grown(growing, analysis)
     idle = _idle(analysis)
     start = idle.evidence[:-1] if idle is not None else first_words(analysis, short=is_short)
     figures = " and ".join(worst_costs(analysis))
@@ -274,8 +287,8 @@ def _no_problem(analysis: Analysis, advice: Advice) -> Verdict:
             if s.is_of_single_cycles or s.is_too_short_for_rates or s.gc_cpu_share is None:
                 sentence = "The log is too short to say what it takes now."
             return Verdict("warn", f"{since} {sentence}", better)
-        in_all = _in_all(analysis) if "the whole run" in better else ""
-        return Verdict("info", f"{sentence}{in_all}", better)
+        all_s = in_all(analysis) if "the whole run" in better else ""
+        return Verdict("info", f"{sentence}{all_s}", better)
     if busy := _busy(analysis):
         return busy
     first = _advised(advice)
@@ -302,7 +315,7 @@ def _busy(analysis: Analysis) -> Verdict | None:
         "warn",
         f"Under load (for {duration_text(end - begin)}, at {duration_text(begin)}) GC takes "
         f"{percent(share)} of the CPU; with idle times, the mean is "
-        f"{percent(analysis.summary.gc_cpu_share or 0.0)}.",
+        f"{gc_cpu_text(analysis.summary)}.",
         f"Look at the load alone: `--between {begin:.3f}s..{end:.3f}s`.",
     )
 
@@ -329,23 +342,6 @@ def _better_input(analysis: Analysis, refused: str, *, short: bool, idle: bool) 
         unless = ", unless this is the whole run" * is_whole
         return f"Record a longer log, under the usual load{unless}."
     return ""
-
-
-def _in_all(analysis: Analysis) -> str:
-    """Returns what GC cost the only program in all, unless that is all that is said."""
-    s = analysis.summary
-    is_said = s.is_too_short_for_rates or len(analysis.summaries) > 1
-    return "" if is_said else f" In all, GC took {s.cost_in_all} of CPU time."
-
-
-def _is_clear(s: Summary, t: Thresholds) -> bool:
-    """Returns whether even few cycles show that GC costs little; the fewer seconds, the less."""
-    if s.span_s is None or s.gc_cpu_share is None:
-        return False
-    # One or two cycles in some seconds may be of a start, before any load.
-    if s.cycles < t.min_cycles and s.span_s < t.growth_min_span_s:
-        return False
-    return s.gc_cpu_share < t.gc_cpu_little * min(s.span_s / t.short_log_s, 1)
 
 
 def _idle(analysis: Analysis) -> Finding | None:

@@ -12,11 +12,11 @@ import polars as pl
 
 from gctrace_analyzer.analysis.spans import select
 from gctrace_analyzer.ingest.gctrace.columns import end_s
-from gctrace_analyzer.ingest.rows import of_each_process
+from gctrace_analyzer.ingest.rows import by_process, is_one_process, of_each_process
 from gctrace_analyzer.units import duration_text
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
 
     from gctrace_analyzer.analysis.thresholds import Thresholds
 
@@ -115,6 +115,46 @@ def costly_since_start(cycles: pl.DataFrame, t: Thresholds) -> str:
         f"Since the start ({duration_text(worst['until_s'])}, {worst['gc_num']:,} cycles{who}), GC "
         f"has taken {worst[_PRINTED]:.0f} % of the CPU, as the runtime prints."
     )
+
+
+_SMALL_PART = 0.1
+"""Share of the time since the start. A shorter log may differ from the rest of the run."""
+
+
+def about_late_log(cycles: pl.DataFrame) -> Iterator[str]:
+    """Yields the GC CPU since the start of processes that a log covers only in small part."""
+    if is_one_process(cycles):
+        for begin_s, gc_num, share in _since_start(cycles):
+            yield (
+                f"The log begins {duration_text(begin_s)} after the start of the process, at "
+                f"cycle {gc_num:,}; since the start, GC has taken {share} of the CPU, "
+                "as the runtime prints."
+            )
+    elif cycles["process"].n_unique() <= _FEW_PROCESSES:
+        taken = [
+            f"{share} in process {own['process'][0]} ({duration_text(begin_s)})"
+            for own in by_process(cycles)
+            for begin_s, _, share in _since_start(own)
+        ]
+        if taken:
+            yield (
+                "Since the start, GC has taken this share of the CPU, as the runtime prints: "
+                f"{', '.join(taken)}."
+            )
+
+
+_FEW_PROCESSES = 4
+"""Processes. With more, a note would be too long."""
+
+
+def _since_start(own: pl.DataFrame) -> Iterator[tuple[float, int, str]]:
+    """Yields the first time and number of a process's cycles, and its share, for few processes."""
+    printed = own["gc_cpu_since_start_pct"]
+    if printed.null_count() or own["gc_num"].min() == 1:
+        return
+    (begin, first), (end, last) = (own["start_s", "gc_num"].row(at) for at in (0, -1))
+    if begin is not None and (last - first >= 2 * len(own) or end - begin < _SMALL_PART * end):
+        yield begin, first, f"{printed[-1]:.0f} %" if printed[-1] else "less than 1 %"
 
 
 def _procs(spans: pl.DataFrame) -> float:

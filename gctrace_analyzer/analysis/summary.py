@@ -2,22 +2,27 @@
 
 from __future__ import annotations
 
-from dataclasses import fields, replace
+from dataclasses import field, fields, replace
 from typing import TYPE_CHECKING, Any
 
 from gctrace_analyzer.analysis import spans as spans_of
 from gctrace_analyzer.analysis.durations import correct_durations, on_real_cpus
 from gctrace_analyzer.analysis.pauses import FOR_P99, PHASES, about_cpus, single_pauses
-from gctrace_analyzer.analysis.printed_shares import about_range, bounded, with_printed
+from gctrace_analyzer.analysis.printed_shares import (
+    about_late_log,
+    about_range,
+    bounded,
+    with_printed,
+)
+from gctrace_analyzer.analysis.spans import select
 from gctrace_analyzer.analysis.thresholds import DEFAULT, Thresholds
-from gctrace_analyzer.analysis.totals import FEW_S, Totals
+from gctrace_analyzer.analysis.totals import FEW_S, Totals, total
 from gctrace_analyzer.analysis.trend import MIN_POINTS, slope
 from gctrace_analyzer.frozen import Plain, frozen
 from gctrace_analyzer.ingest.gctrace.columns import CPU_TIMES, stopping
 from gctrace_analyzer.ingest.gctrace.grammar import shapes_before
 from gctrace_analyzer.ingest.gctrace.toolchain import OF_TOOLCHAIN, of_programs
 from gctrace_analyzer.ingest.rows import (
-    by_process,
     column_of,
     distinct,
     is_one_process,
@@ -43,7 +48,8 @@ class Summary(Plain):
     counts idle marking; `gc_cpu_nonidle_share` subtracts it from the denominator. Durations and
     their totals are corrected for the truncation of the printed ones (see `durations`). `estimated`
     names the figures that rest on an assumption. `window` is the time they cover: the `log`, or for
-    one dump of each process, the time `since-start`.
+    one dump of each process, the time `since-start`. `gc_cpu_s` is the sum of the CPU times that
+    the lines print, in seconds, and its bounds: lower, sum, upper.
     """
 
     cycles: int
@@ -83,6 +89,7 @@ class Summary(Plain):
     warnings: tuple[str, ...]
     estimated: tuple[str, ...] = ()
     window: str = "log"
+    gc_cpu_s: tuple[float, float, float] | None = field(default=None, repr=False)
 
     @property
     def is_in_bursts(self) -> bool:
@@ -102,6 +109,14 @@ class Summary(Plain):
         is_wide = max(value - low, high - value) > _WIDE * value
         # Both ends of a smaller range are shown as one text.
         return (low, high) if is_wide and 100 * high >= LEAST_PERCENT else None
+
+    @property
+    def has_range(self) -> bool:
+        """Whether GC CPU is shown as a range: of its time, or else of its share."""
+        low_s, high_s = self._cost_ends_s
+        return self.gc_cpu_range is not None and (
+            low_s < high_s or not self.is_too_short_for_rates
+        )
 
     @property
     def rate_factors(self) -> tuple[float, float | None] | None:
@@ -134,12 +149,20 @@ class Summary(Plain):
         """CPU time of GC, or its range; empty if unknown."""
         if self.gc_cpu_cores is None or self.span_s is None:
             return ""
-        total_s, own = self.gc_cpu_cores * self.span_s, self.gc_cpu_share or 1.0
-        ends = (self.gc_cpu_share_low or own, min(self.gc_cpu_share_high or own, 1.0))
+        return between_text(*map(duration_text, self._cost_ends_s))
+
+    @property
+    def _cost_ends_s(self) -> tuple[float, float]:
+        if self.gc_cpu_s is not None and not self.missing_cycles:
+            low_s, total_s, high_s = self.gc_cpu_s
+        else:
+            total_s = (self.gc_cpu_cores or 0.0) * (self.span_s or 0.0)
+            own = self.gc_cpu_share or 1.0
+            low_s = total_s * (self.gc_cpu_share_low or own) / own
+            high_s = total_s * min(self.gc_cpu_share_high or own, 1.0) / own
         # Readers compare a sum of few cycles with their lines, and a share with nothing.
-        if ends[1] - ends[0] <= _EXACT * own:
-            ends = (own, own)
-        return between_text(*(duration_text(total_s * end / own) for end in ends))
+        is_one = high_s - low_s <= _EXACT * total_s
+        return (total_s, total_s) if is_one else (low_s, high_s)
 
     @property
     def gc_cpu_most_cores(self) -> float | None:
@@ -167,17 +190,17 @@ _NEARLY_ALL = 0.9
 _WIDE = 0.05
 """Share of GC CPU. If an end is farther from it, the range is shown instead of one value."""
 
-_EXACT = 0.01
-"""Share of a CPU time: a narrower range is within its third digit."""
+_EXACT = 0.02
+"""Share of a CPU time. In a narrower range, both ends have nearly the same two digits."""
 
 _IN_BURSTS = 0.2
 """Ratio of the median interval to the mean. Below it, the mean describes no cycle: the log has a
 start-up or occasional requests, and idle cycles every two minutes."""
 
 FIGURES = tuple(
-    field.name
-    for field in fields(Summary)
-    if field.name not in ("warnings", "estimated", "window")
+    own.name
+    for own in fields(Summary)
+    if own.repr and own.name not in ("warnings", "estimated", "window")
 )
 """The names of the figures."""
 
@@ -210,6 +233,7 @@ def summarize(
         "missing_cycles": int(processes["missing_cycles"].sum()),
         **growth_figures(cycles, DEFAULT),
         "log_check_points": check,
+        "gc_cpu_s": _sum_of_lines(spans),
     }
     if (low := figures["gc_cpu_share_low"]) is not None and (share := figures["gc_cpu_share"]):
         figures["gc_cpu_share_low"] = min(low, share)
@@ -228,11 +252,19 @@ def summarize(
         figures["assist_share_of_cpu"] = None if is_most else of_gc * share
     warnings.extend(about_cpus(spans))
     summary = Summary(**figures, warnings=())
-    if summary.gc_cpu_range is not None:
+    if summary.has_range:
         by_print = bool(corrected) and (bounds is with_printed or share != added_up)
+        by_print &= not summary.is_too_short_for_rates or has_gaps
         warnings.append(about_range(spans, by_print=by_print))
     said = sorted((*warnings, *notes), key=lambda text: not text.startswith(OF_TOOLCHAIN))
     return replace(summary, warnings=tuple(said))
+
+
+def _sum_of_lines(spans: pl.DataFrame) -> tuple[float, float, float] | None:
+    """Returns the GC CPU time of all cycles in seconds and its bounds; None without CPU times."""
+    ends = (total(f"gc_cpu_{end}s").alias(end) for end in ("low_", "", "high_"))
+    low, own, high = select(spans, *ends).row(0)
+    return None if None in (low, own, high) else (min(low, own), own, max(high, own))
 
 
 _LEAST_KNOWN = 0.1
@@ -293,7 +325,7 @@ def caveats(
     yield from _about_reading(cycles, processes, own, impossible)
     yield from _about_length(cycles, thresholds)
     yield from _about_meaning(cycles)
-    yield from _about_part(cycles)
+    yield from about_late_log(cycles)
     points = check_points or 0.0
     if _contradicts(check_points, has_gaps=processes["missing_cycles"].sum() > 0):
         yield (
@@ -388,46 +420,6 @@ def _about_length(cycles: pl.DataFrame, thresholds: Thresholds) -> Iterator[str]
     if 0 < len(cycles) < thresholds.short_log_cycles:
         count = "1 cycle" if len(cycles) == 1 else f"{len(cycles)} cycles"
         yield f"With only {count}, rates and percentiles are imprecise."
-
-
-_SMALL_PART = 0.1
-"""Share of the time since the start. A shorter log may differ from the rest of the run."""
-
-
-def _about_part(cycles: pl.DataFrame) -> Iterator[str]:
-    """Yields the GC CPU since the start of processes that a log covers only in small part."""
-    if is_one_process(cycles):
-        for begin_s, gc_num, share in _since_start(cycles):
-            yield (
-                f"The log begins {duration_text(begin_s)} after the start of the process, at "
-                f"cycle {gc_num:,}; since the start, GC has taken {share} of the CPU, "
-                "as the runtime prints."
-            )
-    elif cycles["process"].n_unique() <= _FEW_PROCESSES:
-        taken = [
-            f"{share} in process {own['process'][0]} ({duration_text(begin_s)})"
-            for own in by_process(cycles)
-            for begin_s, _, share in _since_start(own)
-        ]
-        if taken:
-            yield (
-                "Since the start, GC has taken this share of the CPU, as the runtime prints: "
-                f"{', '.join(taken)}."
-            )
-
-
-_FEW_PROCESSES = 4
-"""Processes. With more, a note would be too long."""
-
-
-def _since_start(own: pl.DataFrame) -> Iterator[tuple[float, int, str]]:
-    """Yields the first time and number of a process's cycles, and its share, for few processes."""
-    printed = own["gc_cpu_since_start_pct"]
-    if printed.null_count() or own["gc_num"].min() == 1:
-        return
-    (begin, first), (end, last) = (own["start_s", "gc_num"].row(at) for at in (0, -1))
-    if begin is not None and (last - first >= 2 * len(own) or end - begin < _SMALL_PART * end):
-        yield begin, first, f"{printed[-1]:.0f} %" if printed[-1] else "less than 1 %"
 
 
 def too_coarse(cycles: pl.DataFrame) -> dict[str, str]:

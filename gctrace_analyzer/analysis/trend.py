@@ -304,6 +304,19 @@ def _always_up(timed: pl.DataFrame) -> Slope | None:
     return Slope(mean, float(rates.min() or 0), float(rates.max() or 0))  # type: ignore[arg-type]
 
 
+def rise_of_few(cycles: pl.DataFrame) -> tuple[int, int] | None:
+    """Returns the first and the last live heap of a few cycles that all raised it by much.
+
+    They are too few for `live_growth`: a start-up looks the same.
+    """
+    t, live = DEFAULT, not_null(cycles["heap_live_mib"])
+    if not t.warn_min_cycles <= len(live) < t.min_cycles or (live[1:] <= live[:-1]).any():
+        return None
+    first, last = int(live[0]), int(live[-1])
+    is_much = last - first >= t.memory_min_mib and last >= t.growth_times_up * first
+    return (first, last) if is_much else None
+
+
 def _recent_mib(later: pl.DataFrame) -> float:
     """Returns the growth of the live heap over the last third of the time."""
     times, live = later["start_s"], later["heap_live_mib"]

@@ -110,6 +110,10 @@ def of_records(frame: pl.DataFrame) -> tuple[pl.DataFrame, Counter[str]]:
         for name, limit in _LIMITS.items()
         if largest[name] >= limit  # type: ignore[operator]  # all are numbers
     }
+    if "start_s" in beyond:
+        # The runtime divided by a time that wrapped around, unless only its text is damaged.
+        by_it = beyond["start_s"] & (pl.col("gc_cpu_since_start_pct") == 0)
+        frame = nulled(frame, {"gc_cpu_since_start_pct": by_it}, Counter())
     frame = nulled(frame, beyond, counts)
     if (frame["procs"] == 0).any():
         frame = nulled(frame, {"procs": (pl.col("procs") == 0).fill_null(value=False)}, counts)
@@ -309,7 +313,7 @@ _NEVER_ZERO = ("alloc_bytes", "heap_alloc_bytes", "sys_bytes")
 _WHOLES = ("sys_bytes", "rss_bytes", "rss_peak_bytes")
 _NOT_IN_SYS = (
     "total_alloc_bytes", "sys_bytes", "next_gc_bytes", "pool_bytes", "rss_bytes",
-    "rss_peak_bytes", "gomemlimit_bytes", "resolution_bytes", "cgo_bytes",
+    "rss_peak_bytes", "rss_file_bytes", "gomemlimit_bytes", "resolution_bytes", "cgo_bytes",
 )  # fmt: skip
 _MEMORY_PARTS = tuple(
     column.name

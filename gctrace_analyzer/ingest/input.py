@@ -430,7 +430,7 @@ def _add_values(part: Part, kind: str, text: str) -> None:
         # Text in braces may not be JSON, such as Logstash's output.
         if not (re.search(RUNTIME, text) or JSON_FRAGMENT.match(text)):
             raise
-        line_no, lines = err.line_no or 1, text.split("\n")
+        line_no = min(err.line_no or 1, len(lines := text.split("\n")))
         why = f"{err.problem}; the input was read as text"
         part.rejected.append(Reject(line_no, why, lines[line_no - 1][:500]))
         _add_lines(part, enumerate(lines, start=1))

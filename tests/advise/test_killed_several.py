@@ -90,3 +90,23 @@ def test_a_size_of_one_kill_is_not_that_of_all_and_a_child_stays_possible() -> N
     said = headline("".join(CHOSEN.format(27 + n, n, "geth") for n in (1, 2, 3)) + victim)
     assert "geth or a child of it was killed 3 times" in said
     assert "once with 1.6 MiB resident" in said
+
+
+AT_LIMIT = (
+    "[{0}.000001] oom-kill:constraint=CONSTRAINT_MEMCG,nodemask=(null),cpuset=/,mems_allowed=0,"
+    "oom_memcg=/docker/a,task_memcg=/docker/a,task=mysqld,pid={0},uid=1\n"
+)
+OF_HOST = "[{0}.000001] Out of memory: Killed process {0} (mysqld)\n"
+
+
+@pytest.mark.parametrize("host_at", [50, 550, 900])
+def test_kills_at_a_limit_are_not_explained_by_a_kill_for_lack_of_host_memory(
+    host_at: int,
+) -> None:
+    lines = {300: AT_LIMIT, 800: AT_LIMIT, host_at: OF_HOST}
+    run = read_text("".join(lines[at].format(at) for at in sorted(lines)))
+    said = " ".join(str(run.summary()).split())
+    assert "In 2 of these kills: It reached the memory limit of /docker/a." in said
+    assert "In 1 of these kills: The host probably ran out of memory" in said
+    action = str(run.summary()).partition("▸")[2].partition("\n\n")[0]
+    assert "host" not in action

@@ -704,3 +704,30 @@ def test_calls_of_package_testing_are_not_to_be_removed() -> None:
                        live=1, goal=4, procs=2)  # fmt: skip
     text = f"BenchmarkX-2 100 12 ns/op\n{line.replace(' P', ' P (forced)')}\n" * 4
     assert "-benchtime" in of(text).action
+
+
+def test_a_live_heap_that_rises_in_too_few_cycles_for_a_leak_is_named() -> None:
+    text = log_of(3, every=1, live=lambda n: 100 * n, start=350, end=352, goal=400)
+    verdict = read_text(text).report().verdict
+    assert verdict is not None
+    assert verdict.sentence.startswith(
+        "The live heap rose from 100 to 300 MiB in 3 cycles: a longer log shows whether that is "
+        "the start-up or a leak."
+    )
+    assert "no problem" not in verdict.sentence
+    assert "Record a longer log" in verdict.action
+    level = log_of(
+        3, every=1, live=lambda n: (100, 300, 200)[n - 1], start=350, end=352, goal=400
+    )
+    assert "rose" not in str(read_text(level).report().verdict)
+
+
+def test_a_live_heap_that_fell_at_the_end_is_not_said_to_grow_there() -> None:
+    sizes = (40, 50, 55, 60, 66, 70, 80, 85, 90, 97, 103, 107, 138, 130)
+    text = log_of(
+        len(sizes), every=2, live=lambda n: sizes[n - 1], start=150, end=152, goal=280
+    )
+    first = read_text(text).recommend().row(0, named=True)
+    assert first["why"] == (
+        "no change: the live heap grew over the last third of the log: later peaks may be higher"
+    )

@@ -11,6 +11,7 @@ import pytest
 import gctrace_analyzer as gca
 from gctrace_analyzer.analysis.durations import correct_durations
 from gctrace_analyzer.analysis.settings.known import Known, Settings
+from gctrace_analyzer.present.sections import headline
 from gctrace_analyzer.testing import read_text
 from tests.conftest import CORPUS
 
@@ -128,11 +129,37 @@ def test_a_dump_beside_the_log_shows_gc_cpu_exactly(dumps: str) -> None:
     assert (alone.gc_cpu_share_high or 0) - (alone.gc_cpu_share_low or 0) > 0.003
 
 
-def test_what_the_lines_add_up_to_is_in_the_range() -> None:
+def test_a_time_is_what_the_lines_add_up_to_and_not_a_whole_percentage_of_a_rounded_time() -> (
+    None
+):
     run = read_text("""
 gc 1 @0.001s 3%: 0.006+0.33+0.018 ms clock, 0.098+0.049/0.56/0.17+0.29 ms cpu, 4->6->5 MB, 5 MB goal, 16 P
 gc 2 @0.006s 1%: 0.006+0.62+0.021 ms clock, 0.10+0.061/0.80/0.16+0.33 ms cpu, 9->10->7 MB, 10 MB goal, 16 P
 """)
     verdict = run.report().verdict
     assert verdict is not None
-    assert "GC took 2.1–2.3 ms of CPU time in 6.7 ms" in verdict.sentence
+    assert "GC took 2.3 ms of CPU time in 6.7 ms" in verdict.sentence
+    assert not any("range" in warning for warning in run.summary().warnings)
+
+
+ONE = (
+    "gc 1 @0.000s 2%: 0.009+0.23+0.004 ms clock, 0.018+0.015/0.04/0.003+0.009 ms cpu, 4->4->1 MB, "
+    "4 MB goal, {}2 P"
+)
+
+
+@pytest.mark.parametrize(
+    ("roots", "time", "assists"),
+    [
+        ("", "0.084 ms", "18.5 %"),
+        # Since Go 1.23, the time to stop the world does not count in full.
+        ("0 MB stacks, 0 MB globals, ", "0.056–0.084 ms", "18–28 %"),
+    ],
+)
+def test_the_time_of_a_single_cycle_and_its_assists_have_one_total(
+    roots: str, time: str, assists: str
+) -> None:
+    run = read_text(ONE.format(roots))
+    figures = {figure.label: figure.value for figure in headline.state(run.report())}
+    assert (figures["GC CPU"], figures["Mark assist"]) == (time, assists)
+    assert "gc_cpu_s" not in run.summary().to_dict()

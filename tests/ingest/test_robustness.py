@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 from contextlib import suppress
 
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 import gctrace_analyzer as gca
@@ -50,6 +50,7 @@ FRAGMENTS = [
 
 
 @settings(max_examples=150)
+@example(["scvg1: GC forced"], "\n", "yaml", 11)
 @given(
     st.lists(st.sampled_from(FRAGMENTS), min_size=1, max_size=6),
     st.sampled_from(["\n", " ", ""]),

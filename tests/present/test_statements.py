@@ -27,7 +27,14 @@ from gctrace_analyzer.present.plots.accessor import on
 from gctrace_analyzer.present.plots.axis import axis_of
 from gctrace_analyzer.present.plots.figure import Mark, Panel
 from gctrace_analyzer.present.plots.palette import LOOKS
-from gctrace_analyzer.present.sections import advice, comparison, evidence, findings, headline
+from gctrace_analyzer.present.sections import (
+    advice,
+    comparison,
+    evidence,
+    findings,
+    headline,
+    overview,
+)
 from gctrace_analyzer.present.sections.evidence import figures_of_deaths
 from gctrace_analyzer.present.sections.report import document
 from gctrace_analyzer.present.text import plain
@@ -1339,21 +1346,26 @@ def test_goroutines_are_named_where_their_stacks_have_no_row() -> None:
 
 
 @pytest.mark.parametrize(
-    ("low", "high", "texts"),
+    ("low", "high", "of_lines", "texts"),
     [
-        (0.05, 0.05, ("30.0 %", "1.5 %")),
-        (0.03, 0.05, ("30.0 %", "0.90–1.5 %")),  # a late log: another interval than cycles
-        (0.03, 0.07, ("21–50 %", "1.5 %")),  # a part of the pauses is GC CPU
-        (0.0, 0.1, ("15–100 %", "1.5 %")),
+        (0.05, 0.05, (5, 5, 5), ("30.0 %", "1.5 %")),
+        (
+            0.03,
+            0.05,
+            (5, 5, 5),
+            ("30.0 %", "0.90–1.5 %"),
+        ),  # a late log: one interval is missing
+        (0.03, 0.07, (3, 5, 7), ("21–50 %", "1.5 %")),  # a part of the pauses is GC CPU
+        (0.0, 0.1, (0, 5, 10), ("15–100 %", "1.5 %")),
     ],
 )
 def test_the_shares_of_assists_are_ranges_where_what_they_are_of_is_one(
-    low: float, high: float, texts: tuple[str, str]
+    low: float, high: float, of_lines: tuple[float, float, float], texts: tuple[str, str]
 ) -> None:
     summary = replace(
         read_text(log_of(40)).summary(), gc_cpu_share=0.05, gc_cpu_share_low=low,
         gc_cpu_share_high=high, assist_share_of_gc_cpu=0.3, assist_share_of_cpu=0.015,
-        stw_share=2 * (0.05 - low),
+        gc_cpu_s=of_lines,
     )  # fmt: skip
     assert assists(summary) == texts
 
@@ -1361,6 +1373,21 @@ def test_the_shares_of_assists_are_ranges_where_what_they_are_of_is_one(
 def figures_of(text: str) -> dict[str, str]:
     figures = headline.state(read_text(text).report())
     return {figure.label: f"{figure.value} {figure.note}" for figure in figures}
+
+
+def test_a_range_of_gc_cpu_is_one_wherever_it_is_shown() -> None:
+    line = (
+        "gc {0} @{0}.000s 3%: 40+50+0.05 ms clock, 80+10/50/18+0.1 ms cpu, 187->203->95 MB, "
+        "220 MB goal, 0 MB stacks, 0 MB globals, 2 P\n"
+    )
+    report = read_text("".join(map(line.format, [*range(1, 9), *range(1, 9)]))).report()
+    table = overview.processes(report)
+    assert table is not None
+    for process, row in enumerate(table.rows):
+        summary = report.analysis.summary_of(process)
+        assert summary.gc_cpu_range is not None
+        assert row[3] == gc_cpu(summary)
+        assert "–" in row[3]
 
 
 def test_stacks_that_raise_the_goal_are_in_its_row() -> None:

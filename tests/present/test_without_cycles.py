@@ -17,6 +17,7 @@ from gctrace_analyzer.present.sections.without_cycles import no_verdict
 from gctrace_analyzer.present.text import plain
 from gctrace_analyzer.testing import read_text
 from tests.conftest import CORPUS, SAMPLES
+from tests.helpers.lines import LINES
 from tests.helpers.logs import records
 
 if TYPE_CHECKING:
@@ -596,3 +597,53 @@ def test_a_recommendation_for_a_dump_asks_first_for_the_limit_of_its_container()
         "To see what GC costs"
     )
     assert "heap profile" not in said
+
+
+INVOKED = (
+    "START RequestId: 6f747bd1 Version: $LATEST\n"
+    "RequestId: 6f747bd1 Error: fork/exec /var/task/bootstrap: exec format error\n"
+    "Runtime.InvalidEntrypoint\n"
+    "REPORT RequestId: 6f747bd1\tDuration: 11.26 ms\tMemory Size: 128 MB\tMax Memory Used: 3 MB\n"
+)
+TYPED = (
+    "REPORT RequestId: 6f747bd1\tMemory Size: 128 MB\tMax Memory Used: 3 MB\tStatus: error\t"
+    "Error Type: Runtime.InvalidEntrypoint\n"
+)
+CREATED = (
+    '[{"Name":"/api","State":{"Status":"created","OOMKilled":false,"ExitCode":127,"Error":"OCI '
+    'runtime create failed: exec: \\"/api\\": stat /api: no such file or directory"}}]'
+)
+NOT_CREATED = (
+    "Containers:\n  api:\n    State:          Waiting\n      Reason:       CrashLoopBackOff\n"
+    "    Last State:     Terminated\n      Reason:       StartError\n"
+    '      Message:      exec: "/api": permission denied\n      Exit Code:    128\n'
+    "    Restart Count:  4\n"
+)
+
+
+@pytest.mark.parametrize(
+    ("text", "why", "to_do"),
+    [
+        (INVOKED, "fork/exec /var/task/bootstrap: exec format error", "GOARCH"),
+        (TYPED, "Runtime.InvalidEntrypoint", "`bootstrap`"),
+        (CREATED, "no such file or directory", "path of the command"),
+        (NOT_CREATED, 'exec: "/api": permission denied', "chmod +x"),
+    ],
+)
+def test_what_kept_a_program_from_starting_comes_before_gctrace(
+    text: str, why: str, to_do: str
+) -> None:
+    sentence, action = no_verdict(read_text(text).report())
+    assert "did not start: " in sentence
+    assert f"{why}." in sentence
+    assert to_do in action
+    assert "gctrace" not in action
+
+
+WRAPPED = LINES["gc16"].replace("@0.", "@18446744073.").replace("11%", "0%")
+
+
+@pytest.mark.parametrize("line", [WRAPPED, WRAPPED.rpartition(",")[0]])
+def test_a_clock_that_wrapped_around_proves_no_share_of_the_cpu(line: str) -> None:
+    assert "@18446744073" in line
+    assert "% of the CPU" not in str(read_text(f"{line}\n").summary())

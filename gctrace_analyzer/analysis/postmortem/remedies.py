@@ -119,8 +119,8 @@ FIND_LATER = f"A limit only buys time. {FIND_GROWTH}"
 COMPARE_TOTAL = (
     "Next time, compare what Go counts (`/memory/classes/total:bytes` less "
     "`/memory/classes/heap/released:bytes`) with the resident memory. If it is below GOMEMLIMIT, "
-    "find out what uses the rest (cgo, mmap, other processes of the container), and lower "
-    "GOMEMLIMIT by that much; if it is above, give the program more memory."
+    "find out what uses the rest (cgo, mmap, pages of files, other processes of the container), "
+    "and lower GOMEMLIMIT by that much; if it is above, give the program more memory."
 )
 ADD_TIMES = "Save the log with times: they show which kill, if any, ended it."
 _RAISE_UNKNOWN = "To buy time, raise its memory limit."

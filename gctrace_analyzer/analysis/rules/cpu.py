@@ -49,7 +49,7 @@ def high_gc_cpu(facts: ProcessFacts) -> Iterator[Evidence]:
     if is_start_up(facts) or share is None or share <= t.gc_cpu_warn:
         return
     stopped = stopped_gc_share(facts)
-    of_cpu = f"{percent(share) if stopped else gc_cpu_text(facts.summary)} of the CPU"
+    of_cpu = f"{gc_cpu_text(facts.summary)} of the CPU"
     of_time = percent(facts.summary.stw_share or 0.0)
     # Go 1.23 and later count only a part of the time to stop the world.
     is_old = not facts.cycles["stacks_mib"].count()

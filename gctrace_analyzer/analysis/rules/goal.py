@@ -14,6 +14,7 @@ from gctrace_analyzer.analysis.rules.finding import (
     ProcessFacts,
     cycles_text,
     example_lines,
+    gc_cpu_text,
     maximum,
     percent,
 )
@@ -82,7 +83,7 @@ def heap_minimum_bound(facts: ProcessFacts) -> Iterator[Evidence]:
             {"cycles": at_minimum},
             advice=_LARGER_AT_TIMES if little else _costly_gogc(facts),
             headline=f"The live heap is so small that GC runs at every {goal_mib:.0f} MiB "
-            f"of heap: it takes {percent(facts.summary.gc_cpu_share or 0)} of the CPU.",
+            f"of heap: it takes {gc_cpu_text(facts.summary)} of the CPU.",
         )
 
 
@@ -130,7 +131,8 @@ def low_gogc(facts: ProcessFacts) -> Iterator[Evidence]:
     costly = cpu > t.low_gogc_cpu or active > t.low_gogc_active
     costly |= (summary.assist_share_of_cpu or 0.0) > t.assist_warn_cpu_share
     bad = cpu > t.gc_cpu_bad or active > t.active_bad
-    cost = f"GC takes {percent(cpu)} of the CPU and is running {percent(active)} of the time"
+    takes = f"GC takes {gc_cpu_text(summary)} of the CPU"
+    cost = f"{takes} and is running {percent(active)} of the time"
     is_own = facts.goal_set_by.ne_missing("memory-limit")
     most = most_gogc(regime)
     low = f"{gogc:.0f}" if most is None else f"at most {most:.0f}"

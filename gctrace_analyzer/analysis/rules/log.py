@@ -10,7 +10,7 @@ from gctrace_analyzer.analysis.rules.finding import (
     ProcessFacts,
     cycles_text,
     example_lines,
-    percent,
+    gc_cpu_text,
 )
 from gctrace_analyzer.analysis.rules.registry import rule
 from gctrace_analyzer.ingest.gctrace.grammar import shapes_before
@@ -147,16 +147,16 @@ def healthy(facts: OverallFacts) -> Iterator[Evidence]:
     summaries = facts.summaries.values()
     if any(s.is_mostly_missing for s in summaries):
         return
-    cpu = [s.gc_cpu_share for s in summaries if s.gc_cpu_share is not None]
-    if max(cpu, default=0.0) > t.gc_cpu_warn or all(
+    costly = max(summaries, key=lambda s: s.gc_cpu_share or 0.0, default=None)
+    if ((costly and costly.gc_cpu_share) or 0.0) > t.gc_cpu_warn or all(
         0 < s.cycles < t.warn_min_cycles for s in summaries
     ):
         return
     pauses = [s.stw_p99_ms for s in summaries if s.stw_p99_ms is not None]
     parts = []
-    if cpu:
-        most = "at most " * (len(cpu) > 1)
-        parts.append(f"GC CPU {most}{percent(max(cpu))} (warns at {100 * t.gc_cpu_warn:g} %)")
+    if costly and costly.gc_cpu_share is not None:
+        most = "at most " * (sum(s.gc_cpu_share is not None for s in summaries) > 1)
+        parts.append(f"GC CPU {most}{gc_cpu_text(costly)} (warns at {100 * t.gc_cpu_warn:g} %)")
     # Longer pauses are no problem during a start-up, and a minor finding reports them.
     if pauses and max(pauses) <= t.stw_single_ms:
         p99, limit = (duration_text(ms / 1000) for ms in (max(pauses), t.stw_single_ms))

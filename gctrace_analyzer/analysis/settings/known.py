@@ -462,11 +462,10 @@ def _of_kill(kill: dict[str, Any], tasks: pl.DataFrame) -> dict[str, Known]:
 
 
 def _off_heap(memstats: pl.DataFrame, go: str | None) -> dict[str, Known]:
-    """Returns the resident memory that Go has not mapped or has returned: cgo, mmap.
+    """Returns the resident memory that Go has not mapped or has returned: cgo, mmap, file pages.
 
-    Each resident size is compared with the mapped size at the same time. The result is the median
-    of the second half, or the last one if larger: a limit has to leave room for the memory at the
-    end.
+    Each resident size is compared with the mapped size of that time. The result is the median of
+    the second half, or the last one if larger: a limit has to leave room at the end.
     """
     if not memstats["rss_bytes"].count():
         return {}
@@ -477,7 +476,9 @@ def _off_heap(memstats: pl.DataFrame, go: str | None) -> dict[str, Known]:
     step: Any = memstats["resolution_bytes"].max() or 0
     if beyond < max(OFF_HEAP_MIN_MIB * MIB, _LEAST_STEPS * step):
         return {}
-    return {"off_heap_mib": Known(beyond / MIB, "MemStats, resident beyond Go's mapped memory")}
+    files = f"with{'out' * bool(memstats['rss_file_bytes'].count())} file pages"
+    by = f"MemStats, resident beyond Go's mapped memory, {files}"
+    return {"off_heap_mib": Known(beyond / MIB, by)}
 
 
 def _mib(size: float | None) -> float | None:

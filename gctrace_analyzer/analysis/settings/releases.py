@@ -72,14 +72,18 @@ def may_keep_returned(dump: Mapping[str, Any], version: str | None) -> bool | No
 
 
 def outside_go(memstats: pl.DataFrame, go: str | None = None) -> pl.Series:
-    """Returns the resident bytes of each dump that Go does not hold, if the dump has both."""
+    """Returns the resident bytes of each dump that Go does not hold, if the dump has both.
+
+    Pages of files are left out where their size is known: the kernel drops them when it needs room.
+    """
     version = go or next(iter(memstats["go_version"].drop_nulls()), None)
     # If Go is only known to be old, returned memory may still be resident.
     kept = keeps_returned(version)
     may_keep = kept or (kept is None and (version or "").startswith("<"))
     released = 0 if may_keep else pl.col("heap_released_bytes").fill_null(0)
     mapped = pl.coalesce("mapped_bytes", pl.col("sys_bytes") - released)
-    return memstats.select(outside=pl.col("rss_bytes") - mapped).to_series().drop_nulls()
+    resident = pl.col("rss_bytes") - pl.col("rss_file_bytes").fill_null(0)
+    return memstats.select(outside=resident - mapped).to_series().drop_nulls()
 
 
 def newest_time(memstats: pl.DataFrame) -> Any:

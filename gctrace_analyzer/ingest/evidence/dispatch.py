@@ -100,7 +100,7 @@ def read(
     crashes = () if rows["runtime_fatal"] else fatal.crashes(events)
     if not described and not any(rows.get(table) for table in _OF_DEATHS):
         states += platforms.unexplained(events, runs_on) or stops.named
-    stops = platforms.with_events(stops, states)
+    stops = stops.with_events(states)
     platforms.mark_stopped(states, stops)
     of_one_pod = len({row.get("pod") for row in described}) == 1
     platforms.mark_stopped(described, stops, everywhere=of_one_pod)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from gctrace_analyzer import units
@@ -145,6 +145,8 @@ def _is_later(stop: Row, state: Row) -> bool:
     return stop["line_no"] > state["line_no"] and (times[0] >= times[1] or not all(times))
 
 
+_BY_HAND = "somebody sent it SIGKILL (`docker kill`)"
+
 NEAR_LINES = 8
 """Lines that may lie between all statements about one end."""
 
@@ -160,6 +162,17 @@ class Stops:
     by_name: dict[str, tuple[Row, str]]
     unnamed: list[tuple[Row, str]]
     named: list[Row] = field(default_factory=list)
+
+    def with_events(self, states: Iterable[Row]) -> Stops:
+        """Returns these stops, and those that events of containers report."""
+        by_name = {**self.by_name}
+        for state in states:
+            name = state.get("container_id") or state.get("name")
+            if name and state.get("event") in ("kill", "stop"):
+                forced = state["event"] == "kill" and state.get("signal") in ("KILL", None)
+                cause = _BY_HAND if forced else wordings.ASKED
+                by_name.setdefault(name, ({"line_no": 0}, cause))
+        return replace(self, by_name=by_name)
 
     def of(self, state: Row, *, everywhere: bool = False) -> str | None:
         """Returns why a container was ended; None if nothing states it.

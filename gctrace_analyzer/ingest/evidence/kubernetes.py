@@ -11,7 +11,7 @@ from gctrace_analyzer.frozen import frozen
 from gctrace_analyzer.ingest import numbers
 from gctrace_analyzer.ingest.evidence.docker import go_settings, got_sigkill, with_signal
 from gctrace_analyzer.ingest.evidence.message import KILLED_AT_START, bare_id
-from gctrace_analyzer.ingest.evidence.words import may_be_described
+from gctrace_analyzer.ingest.evidence.words import NOT_STARTED, may_be_described
 from gctrace_analyzer.ingest.json_values import iso_utc, seconds_between
 
 if TYPE_CHECKING:
@@ -284,9 +284,10 @@ def states(now: dict[str, Any], last: dict[str, Any]) -> Row:
         for name, state in states.items():
             row |= {f"{prefix}status": name, f"{prefix}reason": state.get("reason")}
     ended = now.get("terminated") or last.get("terminated") or {}
+    why = ended or now.get("waiting") or {}
     row |= {
         "exit_code": ended.get("exitCode"),
-        **_killed(ended.get("reason"), ended.get("message")),
+        **_killed(why.get("reason"), why.get("message")),
     }
     running = now.get("running") or {}
     # A container that was started again has another id than the one that ended.
@@ -299,14 +300,15 @@ def states(now: dict[str, Any], last: dict[str, Any]) -> Row:
 
 def _killed(reason: str | None, message: str | None) -> Row:
     """Returns whether a container was killed for memory, with the message if at its start."""
-    if KILLED_AT_START in (message or ""):
-        return {"oom_killed": True, "error": message}
-    return {"oom_killed": reason == "OOMKilled"}
+    at_start = KILLED_AT_START in (message or "")
+    row: Row = {"oom_killed": at_start or reason == "OOMKilled"}
+    never_ran = at_start or re.search(NOT_STARTED, reason or "")
+    return row | {"error": message} if message and never_ran else row
 
 
 _KEY = re.compile(
     # The value includes blanks at its end: a pattern that excludes them takes quadratic time.
-    r"^(?P<indent>[ \t]*+)(?P<key>[A-Za-z][\w .()/-]*+):(?:\s+(?P<value>.*))?$"
+    r"^(?P<indent>[ \t]*+)(?P<key>[A-Za-z][\w .()/-]*+|\d[\w-]*+):(?:\s+(?P<value>.*))?$"
 )
 _LOW = "The node was low on resource"
 _SECTIONS = {"limits", "requests", "environment", "state", "last state"}
@@ -363,26 +365,21 @@ class _Described:
         indent, key = len(match["indent"].expandtabs()), match["key"].strip()
         value = (match["value"] or "").rstrip()
         lower = key.lower()
+        # The part about one container that someone copied may start with its name, or after it.
         is_part = not (self.in_containers or self.pod or self.found or self.fields)
+        is_after_part = bool(self.fields) and indent <= self.section_indent
+        of_name = self.name_indent in (None, indent)
+        is_next = of_name if self.in_containers else is_after_part
         if indent == 0 and self.in_containers and self.name_indent:
             self.flush()
             self.in_containers = False
         if lower in ("containers", "init containers") and not value:
             self.flush()
             self.in_containers, self.name_indent = True, None
-        elif is_part and not value and lower not in _NAMED:
-            # The part about one container that someone copied, starting with its name.
-            self.is_only_named = True
-            self.in_containers, self.name_indent = True, indent
-            self.fields = {"container": key, "line_no": str(line_no)}
-        elif (
-            self.in_containers
-            and not value
-            and lower not in _NAMED
-            and self.name_indent in (None, indent)
-        ):
+        elif (is_part or is_next) and not value and lower not in _NAMED:
             self.flush()
-            self.name_indent = indent
+            self.is_only_named = is_part
+            self.in_containers, self.name_indent = True, indent
             self.fields = {"container": key, "line_no": str(line_no)}
         elif lower in _POD and indent == 0:
             if lower == "name":

@@ -58,6 +58,9 @@ TOOLCHAIN = ("compile", "link")
 LARGEST_STEP_MIB = 64
 """MiB by which the heap grows at a time, unless one allocation is larger (heapArenaBytes)."""
 
+NO_ENTRYPOINT = "Runtime.InvalidEntrypoint"
+"""The error of a function whose program AWS Lambda could not start."""
+
 KILLED_AT_START = "container init was OOM-killed"
 """Message of runc if the limit is too low to start a container: no program has run."""
 

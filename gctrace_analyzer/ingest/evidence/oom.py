@@ -201,6 +201,10 @@ class _Reader:
         sized = match["message"] or "total-vm:" in after or "anon-rss:" in after
         if not self.kernel and (quoted or not (sized or announced_pid or match["uid1"])):
             return
+        if incident and announced and not announced_pid and _is_of_host(match, incident):
+            # The kernel's own words for a kill at the limit of a group name the group.
+            self.close(incident)
+            incident = None
         if usage := oom_lines.USAGE.search(before):
             self.usage(usage, about)
         if not (incident and incident.group and "killed" in incident.seen):
@@ -367,6 +371,13 @@ _BEFORE = {
 def read(messages: Iterable[Message]) -> Rows:
     """Returns the kernel's OOM kills, invocations without a kill, and task tables."""
     return _Reader().read(messages)
+
+
+def _is_of_host(kill: re.Match[str], incident: _Incident) -> bool:
+    """Returns whether a kill was not at a group's limit, but the process announced before was."""
+    scopes = {(incident.announced or {}).get("scope"), incident.facts.get("scope")}
+    is_of_group = "memcg" in scopes or incident.facts.get("constraint") == "CONSTRAINT_MEMCG"
+    return is_of_group and oom_lines.scope(kill["message"]) == "global"
 
 
 def _is_apart(facts: Row, about: Row) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from gctrace_analyzer.ingest import json_values, numbers
@@ -19,6 +19,7 @@ from gctrace_analyzer.ingest.evidence.message import (
     ASKED,
     AT_LIMIT,
     KILLED_AT_START,
+    NO_ENTRYPOINT,
     OWN_CODE,
     after_asked,
     columns,
@@ -145,7 +146,8 @@ class _Reports:
         at, at_same = ([(each or {}).get(name) for name in _TIMES] for each in (row, same))
         if wording.says == "ended" and at != at_same:
             same = None  # A restarted process has the same name, and ends again.
-        is_near = line_no - before <= NEAR_LINES and wording not in of_last
+        is_new = wording not in of_last or wording.says == "never ran"
+        is_near = line_no - before <= NEAR_LINES and is_new
         is_unnamed = not name or not (last.get("name") or last.get("container_id"))
         if same is None and last is not row and is_near and is_unnamed:
             same = last
@@ -245,7 +247,8 @@ def _nearby(messages: Sequence[Message], at: int, wording: wordings.Wording) -> 
 
 
 _OF_GROUPS = {
-    "code": "exit_code", "name": "name", "id": "container_id", "limit": "memory_limit_bytes",
+    "code": "exit_code", "error": "error",
+    "name": "name", "id": "container_id", "limit": "memory_limit_bytes",
     "host": "memory_of_host_bytes",
     "used": "memory_used_bytes", "request": "memory_request_bytes", "kills": "kills",
 }  # fmt: skip
@@ -276,6 +279,9 @@ def _of_match(message: Message, match: re.Match[str], wording: wordings.Wording)
         row |= {"oom_killed": None, "status": "running", "error": None}
     elif wording.says == "ended":
         row |= {"oom_killed": None, "signal": "KILL"}
+    elif wording.says == "never ran":
+        error = match.groupdict().get("error")
+        row |= {"oom_killed": None, "status": "exited", "reason": NO_ENTRYPOINT, "error": error}
     elif wording.says == "from the code":
         row["finished_at"] = message.logged_at
     elif wording.word == KILLED_AT_START:
@@ -285,7 +291,6 @@ def _of_match(message: Message, match: re.Match[str], wording: wordings.Wording)
 
 _SHELL = "a shell and supervisord"
 _ANYWHERE: Row = {"line_no": 0}
-_BY_HAND = "somebody sent it SIGKILL (`docker kill`)"
 
 
 def stops_of(messages: Iterable[Message]) -> Stops:
@@ -308,18 +313,6 @@ def stops_of(messages: Iterable[Message]) -> Stops:
                 unnamed.append((message.place(), wording.cause))
             break
     return Stops(by_name, unnamed, named)
-
-
-def with_events(stops: Stops, states: Iterable[Row]) -> Stops:
-    """Returns the stops with those that events of containers report."""
-    by_name = {**stops.by_name}
-    for state in states:
-        name = state.get("container_id") or state.get("name")
-        if name and state.get("event") in ("kill", "stop"):
-            forced = state["event"] == "kill" and state.get("signal") in ("KILL", None)
-            cause = _BY_HAND if forced else wordings.ASKED
-            by_name.setdefault(name, (_ANYWHERE, cause))
-    return replace(stops, by_name=by_name)
 
 
 def mark_stopped(states: Iterable[Row], stops: Stops, *, everywhere: bool = False) -> None:

@@ -9,10 +9,17 @@ from __future__ import annotations
 import re
 from typing import Literal, NamedTuple
 
-from gctrace_analyzer.ingest.evidence.message import KILLED_AT_START
+from gctrace_analyzer.ingest.evidence.message import KILLED_AT_START, NO_ENTRYPOINT
 
 Says = Literal[
-    "killed", "from the code", "in a group", "at its limit", "used", "ended", "stopped"
+    "killed",
+    "from the code",
+    "in a group",
+    "at its limit",
+    "used",
+    "ended",
+    "stopped",
+    "never ran",
 ]
 """What a wording proves.
 
@@ -20,7 +27,8 @@ Says = Literal[
 an exit code that any SIGKILL has. `in a group`: the kernel killed a process of a container or job.
 `at its limit`: the limit was reached, which need not end anything. `used`: how much memory
 something that runs uses now. `ended`: an exit code alone.
-`stopped`: the program was ended, or asked to end, for a reason other than memory.
+`stopped`: the program was ended, or asked to end, for a reason other than memory. `never ran`: it
+could not be started.
 """
 
 
@@ -32,7 +40,7 @@ class Wording(NamedTuple):
         says: what the line proves.
         word: text in every such line.
         pattern: the line. Its groups are columns: `limit`, `used`, `request` (each with a `_unit`),
-            `code`, `name`, `id`, `n` (how often a limit was hit).
+            `code`, `name`, `id`, `error`, `n` (how often a limit was hit).
         cause: for `stopped`, the reason: the end of "was killed after …".
     """
 
@@ -153,6 +161,11 @@ WORDINGS: tuple[Wording, ...] = (
     *_rows("AWS ECS",  # agent/dockerclient/dockerapi/docker_client.go of its agent
         ("in a group", "died due to OOM",
             rf"process within container {_ID}(?: \(name: \\*\"{_NAME}\\*\"\))? died due to OOM")),
+    *_rows("AWS Lambda",
+        ("never ran", "RequestId: ",
+            r"RequestId: [\w-]{1,40} Error: "
+            r"(?P<error>(?:Couldn't find valid bootstrap|fork/exec /).{0,200})"),
+        ("never ran", NO_ENTRYPOINT, NO_ENTRYPOINT)),
     *_rows("containerd",  # internal/cri/server/events.go prints the protobuf messages
         ("in a group", "TaskOOM",
             rf"TaskOOM event .{{0,16}}?[Cc]ontainer_?(?:id|ID):\s?\\*\"?{_ID}"),

@@ -6,6 +6,10 @@ They are separate from the readers of such inputs, because a pure gctrace log do
 from __future__ import annotations
 
 import re
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 COARSE = (
     "oom|OOM|pages RAM|free:\\d|l swap|e swap|"
@@ -83,6 +87,43 @@ def after_crash(text: str) -> str:
     """
     known = (hint for words, hint in _AFTER_CRASH if re.search(words, text, re.MULTILINE))
     return f"{next(known, _AFTER_CRASH[-1][1])} No GC setting changes that."
+
+
+NOT_STARTED = (
+    "StartError|ContainerCannotRun|RunContainerError|CreateContainer(?:Config)?Error|ErrImage|"
+    "ImagePullBackOff|InvalidImageName|OCI runtime create failed|unable to start container|"
+    r"CannotStartContainer|CannotPullContainer|Runtime\.InvalidEntrypoint"
+)
+"""Reasons and errors of a container or function whose program never ran."""
+
+_TO_START = (
+    ("exec format", "Build it for the operating system and "
+     "architecture that it runs on (GOOS, GOARCH), and check that the file is a program."),
+    ("permission denied", "Make the file executable (`chmod +x`), before it is packed or copied."),
+    ("valid bootstrap|InvalidEntrypoint", "AWS Lambda's runtimes `provided.*` start an executable "
+     "file named `bootstrap` at the top of the archive: check its name, place, mode and GOARCH."),
+    ("no such file|not found", "Check the path of the command in its image, and that a program "
+     "built with cgo finds its C library there (CGO_ENABLED=0 needs none)."),
+    ("Image|Pull", "Check the name of the image, and whether it can be pulled."),
+    ("", "Find out what kept it from starting: the events of its platform have the whole error."),
+)  # fmt: skip
+
+
+def not_started(state: Mapping[str, Any]) -> str | None:
+    """Returns why the program of a container (a row of `container_states`) never ran, or None."""
+    said = [text for name in ("error", "last_reason", "reason") if (text := state.get(name))]
+    never_ran = re.search(NOT_STARTED, " ".join(said)) is not None
+    is_other = state.get("oom_killed") or state.get("status") == "running"
+    return said[0] if never_ran and not is_other else None
+
+
+def to_start(error: str) -> str:
+    """Returns what to do about a program that never ran, by the error of its platform.
+
+    >>> to_start("fork/exec /var/task/bootstrap: exec format error")[:28]
+    'Build it for the operating s'
+    """
+    return next(hint for words, hint in _TO_START if re.search(words, error))
 
 
 OF_DOCUMENTS = (

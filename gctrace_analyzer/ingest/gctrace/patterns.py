@@ -45,8 +45,14 @@ _TAGS = ("</", "<br")
 _TAG = r"</?[a-z][a-z0-9]*(?: +[a-z-]+=(?:\"[^\"<>]*\"|'[^'<>]*'))* */?>"
 """A tag of HTML, as in a page that a log was copied from, and a mark of lines with tags."""
 
-_SPACED = r"(\d) +([+/]|->) +(\d)"
-"""Two numbers with `+`, `/` or `->` between them, as some log pipelines space them."""
+_SEPARATORS = (
+    # A one-digit number is the end of one pair and the beginning of the next.
+    *(2 * ((r"(\d) +([+/]|->) +(\d)", "${1}${2}${3}"),)),
+    (r"(\d) *(ms|MB|P)\b", "${1} ${2}"),
+    (r"\b(clock|cpu|MB|goal|stacks|globals),? *(\d)", "${1}, ${2}"),
+)
+"""Separators in a record since Go 1.5 and what the runtime prints: log pipelines add blanks around
+operators, and people lose blanks and commas."""
 
 # Text of another write before the runtime wrote the line end of a record.
 _GLUED = r"^[^\s\"'\\`]*[A-Za-z0-9]"
@@ -89,22 +95,23 @@ def without_markup(lines: pl.DataFrame) -> pl.DataFrame:
     return lines.with_columns(marked.alias("repaired"))
 
 
-def _without_blanks(lines: pl.DataFrame) -> pl.DataFrame:
-    """Returns the lines with the blanks removed that surround operators in a record since Go 1.5.
+def _as_printed(lines: pl.DataFrame) -> pl.DataFrame:
+    """Returns the lines with the separators that a record has since Go 1.5.
 
     Such a record counts as repaired. Formats up to Go 1.4 print blanks around `->`.
     """
-    text = pl.col("text")
-    spaced = lines["text"].str.contains(_SPACED)
-    if not spaced.any():
+    text, whole = pl.col("text"), f"^(?:{any_of(MODERN)})"
+    others = ~lines["text"].str.contains(whole)
+    if not others.any():
         return lines
-    # A one-digit number is the end of one pair and the beginning of the next.
-    without_blanks = text
-    for _ in range(2):
-        without_blanks = without_blanks.str.replace_all(_SPACED, "${1}${2}${3}")
+    as_printed = text
+    for pattern, separator in _SEPARATORS:
+        as_printed = as_printed.str.replace_all(pattern, separator)
+    # What another write left in a torn record stays as it is.
+    mended = others & lines.select(as_printed.str.contains(whole)).to_series()
     return lines.with_columns(
-        text=pl.when(spaced).then(without_blanks).otherwise(text),
-        repaired=pl.col("repaired") | spaced,
+        text=pl.when(mended).then(as_printed).otherwise(text),
+        repaired=pl.col("repaired") | mended,
     )
 
 
@@ -165,7 +172,7 @@ def _add_records(
         frames, records = read_records(records)
         tables.setdefault("cycles", []).extend(frames)
     if shapes is MODERN:
-        records = _without_blanks(records)
+        records = _as_printed(records)
     if records.is_empty():
         return []
     records, others = parted(records, records["text"].str.contains(f"^(?:{any_of(shapes)})"))

@@ -65,7 +65,7 @@ _OF_METRICS = {
 _NOT_OF_GO = {
     *schema.IDENTITY, "gogc_pct", "gomemlimit_bytes", "last_pause_ns", "makes", "pause_max_s",
     "pause_min_s", "pause_p50_s", "pause_p90_s", "pauses", "pool_bytes", "resolution_bytes",
-    "rss_bytes", "rss_peak_bytes",
+    "rss_bytes", "rss_file_bytes", "rss_peak_bytes",
 }  # fmt: skip
 
 

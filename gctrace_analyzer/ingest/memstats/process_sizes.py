@@ -219,7 +219,9 @@ def added_to(part: Part, heap_mib: float | None = None) -> list[str]:
         rss = known.get("charged")
         charged = "charged to the container, with page cache, are counted as resident memory."
         notes += [f"The {_mib(rss)} {charged}"] if rss else []
-    own = {"rss_bytes": rss, "rss_peak_bytes": known.get("peak")}
+    # The cache of a container is not part of what is resident.
+    files = known.get("file") if "resident" in known and "cache" not in known else None
+    own = {"rss_bytes": rss, "rss_file_bytes": files, "rss_peak_bytes": known.get("peak")}
     is_all = not any(part.facts.found.values())
     if is_all and not notes:
         notes += alone(sizes(text, prose=False), heap_mib)
@@ -270,7 +272,8 @@ _UNLIMITED = 1 << 60
 def next_to_cycles(part: Part) -> list[str]:
     """Returns a note on the memory of a process or container in an input with cycles."""
     known = sizes(part.beginning)
-    heap_mib = max(_most(frame["heap_end_mib"]) for frame in part.cycles)
+    most = pl.concat([frame["heap_end_mib"] for frame in part.cycles]).max()
+    heap_mib = float(most or 0)  # type: ignore[arg-type]  # a numeric column
     for fact, words in _NEXT_TO.items():
         if fact in known:
             size_mib = known[fact] / MIB
@@ -292,13 +295,9 @@ _MUCH_MIB = 64.0
 
 _BEYOND = (
     " The rest is idle or returned heap that the OS still counts, other memory of the runtime, or "
-    "outside Go (cgo, mmap): a MemStats dump shows which."
+    "outside Go (cgo, mmap, pages of files such as the executable's): a MemStats dump and RssFile "
+    "of /proc/PID/status show which."
 )
-
-
-def _most(values: pl.Series) -> float:
-    most = values.max()
-    return float(most) if isinstance(most, int | float) else 0.0
 
 
 def _is_after(text: str, dump: Row, size: int | None) -> bool:

@@ -272,6 +272,7 @@ def _parts(row: Mapping[str, int | None], settings: Settings) -> Iterator[_Part]
 
 
 _STACKS_OR_TABLES = "fewer goroutines if it is stacks; unknown if it is tables of the runtime"
+_DROPPED = "the kernel, when memory is needed; the executable's pages are among them"
 _KEPT = ("returned, kept", "GODEBUG=madvdontneed=1, or Go 1.16 and later")
 _MAY_BE_KEPT = ("returned, or cgo", "Go 1.12–1.15: madvdontneed=1; else less cgo")
 _KEPT_OR_OTHER = ("returned, or other", "Go 1.12–1.15: madvdontneed=1; else less mmap, code")
@@ -297,6 +298,10 @@ def _beyond_go(row: Mapping[str, int | None], go: str | None) -> Iterator[_Part]
     if resident is None or of_go is None or resident <= of_go:
         return
     beyond, kept = resident - of_go, may_keep_returned(row, go)
+    of_files = _mib(row, "rss_file_bytes") if row["rss_bytes"] is not None else None
+    if of_files:
+        yield _Part("pages of files", min(of_files, beyond), _DROPPED)
+        beyond = max(beyond - of_files, 0.0)
     of_c = min(_mib(row, "cgo_bytes") or 0.0, beyond)
     if of_c:
         yield _Part("C code (cgo)", of_c, "smaller caches in C (no GOGC or GOMEMLIMIT)")
@@ -309,7 +314,8 @@ def _beyond_go(row: Mapping[str, int | None], go: str | None) -> Iterator[_Part]
         yield _Part(said[0], of_returned, said[1], within if of_returned == beyond else 0.0)
         beyond -= of_returned
     if beyond > 0:
-        less = f"less {'' if of_c else 'cgo, '}mmap, code (no GOGC or GOMEMLIMIT)"
+        files = ", pages of files (such as the executable's)" * (of_files is None)
+        less = f"less {'' if of_c else 'cgo, '}mmap{files}; no GOGC or GOMEMLIMIT"
         yield _Part(f"outside Go{name}", beyond, less, within)
 
 

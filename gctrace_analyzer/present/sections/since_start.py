@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from gctrace_analyzer.analysis.metrics import since_start
+from gctrace_analyzer.ingest.believable import ABSURD_S
 from gctrace_analyzer.ingest.memstats import fields
 from gctrace_analyzer.present.document import KeyFigure
 from gctrace_analyzer.present.format import (
@@ -70,7 +71,7 @@ def of_unread(rejected: pl.DataFrame) -> str | None:
     for row in rejected.reverse().iter_rows(named=True):
         heads = [*_HEAD_OF_LINE.finditer(row["text"])]
         elapsed_s = float(heads[0]["elapsed_s"].replace(",", ".")) if len(heads) == 1 else 0.0
-        if elapsed_s <= 0:
+        if not 0 < elapsed_s < ABSURD_S:
             continue
         cpu, live, goal = heads[0].group("cpu", "live", "goal")
         heap = live and (

@@ -25,6 +25,7 @@ from gctrace_analyzer.analysis.thresholds import DEFAULT
 from gctrace_analyzer.ingest.evidence.cgroups import short_name
 from gctrace_analyzer.ingest.evidence.docker import SIGKILL_CODE
 from gctrace_analyzer.ingest.evidence.message import AT_LIMIT, OWN_CODE, SLOWED, WAITS
+from gctrace_analyzer.ingest.evidence.words import not_started, to_start
 from gctrace_analyzer.present.format import (
     count,
     duration,
@@ -81,7 +82,7 @@ HOLDS = (
     "http://HOST:PORT/debug/pprof/heap`)."
 )
 _OUTSIDE = (
-    "Find out what grows outside Go: cgo, mmap, libraries of the system. No heap profile of Go "
+    "Find out what grows outside Go: cgo, mmap, pages of files, libraries. No heap profile of Go "
     "shows it; `/proc/PID/smaps` of Linux and VMMap of Windows do."
 )
 _RECORD_LATER = "To see what GC costs, record it again under load."
@@ -234,8 +235,9 @@ def _of_ends(tables: Mapping[str, pl.DataFrame]) -> tuple[str, str] | None:
         )
         text = " ".join(islice(dict.fromkeys(said), _MOST_CONTAINERS))
         return text, of_stop(stopped["stopped_by"][0])[0]
-    ends = islice(otherwise_ended(states), _MOST_CONTAINERS)
-    return (text, _LAST_WORDS) if (text := " ".join(ends)) else None
+    ends = " ".join(islice(otherwise_ended(states), _MOST_CONTAINERS))
+    why = next(filter(None, map(not_started, states.iter_rows(named=True))), None)
+    return (ends, to_start(why) if why else _LAST_WORDS) if ends else None
 
 
 def _subject(row: Row, unnamed: str = "The container") -> str:
@@ -248,11 +250,13 @@ def _subject(row: Row, unnamed: str = "The container") -> str:
 
 def otherwise_ended(states: pl.DataFrame, least: int = 0) -> Iterator[str]:
     """Yields how each container ended that was not killed, with at least this exit code."""
-    for row in states.filter(pl.col("exit_code") >= least).iter_rows(named=True):
-        if not {row["status"], row["last_status"]} & {"exited", "dead", "terminated"}:
-            continue
+    for row in states.iter_rows(named=True):
         code = row["exit_code"]
-        if code == SIGKILL_CODE or row["oom_killed"]:
+        if why := not_started(row):
+            yield f"{_subject(row)} did not start: {printable(why)}."
+        is_end = {row["status"], row["last_status"]} & {"exited", "dead", "terminated"}
+        is_killed = row["oom_killed"] or code == SIGKILL_CODE
+        if why or not is_end or is_killed or code is None or code < least:
             continue
         means = f" ({_EXIT_CODES[code]})" if code in _EXIT_CODES else ""
         restarts = row["restart_count"]

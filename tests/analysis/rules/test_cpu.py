@@ -162,7 +162,7 @@ def test_many_short_pauses_that_take_most_of_gc_cpu_are_named() -> None:
     verdict = run.report().verdict
     assert verdict is not None
     assert verdict.finding == "GC001"
-    assert verdict.sentence == "GC takes 18 % of the CPU: pauses take 15 % of the time."
+    assert verdict.sentence == "GC takes 2.9–18 % of the CPU: pauses take 15 % of the time."
     assert verdict.action.startswith("Check for a CPU quota")
     assert run.recommend().row(0, named=True)["now"]
 

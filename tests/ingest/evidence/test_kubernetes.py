@@ -283,6 +283,18 @@ def test_a_part_of_a_description_is_read() -> None:
     assert not kubernetes.is_described("    State:   Running\n    State of the art: Running\n")
 
 
+@pytest.mark.parametrize("name", ["proxy", "2proxy"])
+def test_a_part_of_a_description_does_not_give_its_place_to_the_next_container(
+    name: str,
+) -> None:
+    lines = WHOLE.format(**IDS).replace("  proxy:", f"  {name}:").splitlines()
+    rows, _ = kubernetes.describe(lines[22:52])
+    known = [(row["container"], row["container_id"], row["line_no"]) for row in rows]
+    assert known == [(None, None, 1), (name, "3" * 64, 23)]
+    rows, _ = kubernetes.describe(lines)
+    assert [row["line_no"] for row in rows] == [6, 17, 45]
+
+
 @pytest.mark.parametrize(
     ("text", "age_s", "node"),
     [

@@ -192,6 +192,15 @@ def test_a_memcg_constraint_without_a_path_is_a_memcg_kill() -> None:
     assert row["scope"] == "memcg"
 
 
+def test_a_kill_on_the_host_does_not_complete_the_one_that_a_group_announced() -> None:
+    context = CONTEXT.format(constraint="CONSTRAINT_MEMCG").replace("global_oom,", "")
+    rows = kernel(context, "Out of memory: Killed process 99 (other) total-vm:9kB")["oom_kills"]
+    assert [(row["comm"], row["scope"]) for row in rows] == [
+        ("api", "memcg"),
+        ("other", "global"),
+    ]
+
+
 @pytest.mark.parametrize(
     ("message", "expected"),
     [

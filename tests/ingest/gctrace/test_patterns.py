@@ -11,32 +11,41 @@ from gctrace_analyzer.testing import read_text
 from tests.helpers.lines import LINES
 from tests.helpers.logs import records
 
-SPACED = {
-    "phases": r"\+",
-    "phases and workers": r"[+/]",
-    "phases, workers and sizes": r"\+|/|->",
+SEPARATORS = {
+    "blanks around + in the phases": (r"(\+)", r" \1 "),
+    "blanks around + and / in the phases and workers": (r"([+/])", r" \1 "),
+    "blanks around +, / and -> in all numbers": (r"(\+|/|->)", r" \1 "),
+    "no blank before P": (r" P\b", "P"),
+    "no blank in the last field": (r", (\d+) P\b", r",\1P"),
+    "no comma before the last field": (r", (\d+) P\b", r" \1P"),
+    "no blanks before units and after commas": (r" (?=ms|MB|P)|(?<=,) ", ""),
 }
 
 
 @pytest.mark.parametrize("compiled", [True, False])
-@pytest.mark.parametrize("form", SPACED)
+@pytest.mark.parametrize("form", SEPARATORS)
 @pytest.mark.parametrize("shape", ["gc15", "gc16", "gc18", "gc26"])
 @pytest.mark.parametrize("prefix", ["", "2026-05-01T12:07:42.5Z stderr F "])
-def test_a_record_with_blanks_around_its_operators_reads_as_it_was_printed(
+def test_a_record_with_other_separators_reads_as_it_was_printed(
     shape: str, form: str, prefix: str, *, compiled: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     if not compiled:
         monkeypatch.setattr(core, "compiled", lambda: None)
     line = LINES[shape]
     head, _, numbers = line.partition(": ")
-    spaced = f"{head}: " + re.sub(SPACED[form], lambda found: f" {found[0]} ", numbers)
-    assert spaced != line
-    log = [prefix + each for each in (*records(3), spaced, *records(6)[4:])]
-    expected = read_text("\n".join(each.replace(spaced, line) for each in log) + "\n").cycles
+    changed = f"{head}: " + re.sub(*SEPARATORS[form], numbers)
+    assert changed != line
+    log = [prefix + each for each in (*records(3), changed, *records(6)[4:])]
+    expected = read_text("\n".join(each.replace(changed, line) for each in log) + "\n").cycles
     run = read_text("\n".join(log) + "\n")
     assert run.cycles.drop("repaired").equals(expected.drop("repaired"))
     assert run.cycles.filter("repaired")["line_no"].to_list() == [4]
     assert run.rejected.is_empty()
+
+
+def test_text_after_a_whole_record_is_no_reason_to_repair_it() -> None:
+    run = read_text(f"{LINES['gc18']} sum 3 + 4 took 12ms\n")
+    assert not run.cycles["repaired"].any()
 
 
 def test_a_record_of_old_go_keeps_the_blanks_that_the_runtime_prints() -> None:

@@ -7,6 +7,7 @@ import pytest
 from gctrace_analyzer.errors import NoDataError
 from gctrace_analyzer.ingest.memstats.process_sizes import sentences, sizes
 from gctrace_analyzer.present.sections import headline
+from gctrace_analyzer.present.sections.memory_parts import largest_part
 from gctrace_analyzer.testing import read_text
 from tests.helpers.lines import LINES
 
@@ -53,6 +54,26 @@ def test_the_resident_memory_is_that_of_the_dump_next_to_it() -> None:
     # Below several, it has the time of the last one.
     below = read_text(f"{dump}{dump}{PS}app 8 1 1 9 2097152 ? S 1 0 app\n")
     assert below.table("memstats")["rss_bytes"].to_list() == [None, 2 << 30]
+
+
+STATUS = "VmRSS:\t204800 kB\n", "VmRSS:\t204800 kB\nRssAnon:\t40960 kB\nRssFile:\t163840 kB\n"
+
+
+def test_pages_of_files_are_a_part_of_what_is_resident_beyond_go() -> None:
+    dump = (
+        "# runtime.MemStats\n# Sys = 41943040\n# HeapAlloc = 20971520\n# HeapSys = 33554432\n"
+        "# HeapIdle = 8388608\n# HeapInuse = 25165824\n# HeapReleased = 0\n# NumGC = 12\n"
+    )
+    unknown, known = (read_text(dump + status).report() for status in STATUS)
+    assert "pages of files (such as the executable's)" in largest_part(unknown)
+    assert "is pages of files (160 MiB, 80.0 % of RSS)" in largest_part(known)
+    assert unknown.analysis.settings.value("off_heap_mib") == 160
+    assert known.analysis.settings.value("off_heap_mib") is None
+
+
+def test_pages_of_files_may_be_what_is_resident_next_to_cycles() -> None:
+    warnings = " ".join(read_text(f"{LINES['gc18']}\n{STATUS[0]}").summary().warnings)
+    assert "pages of files such as the executable's" in warnings
 
 
 @pytest.mark.parametrize(
