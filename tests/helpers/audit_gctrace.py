@@ -146,7 +146,7 @@ def headlines_name_the_share_of_a_process(said: Said) -> Iterator[Pair]:
         shares = [pair for pair in known if None not in pair]
         if not any(a - slack <= low and high <= b + slack for a, b in shares):
             yield match[0], shares
-        row = said.row("GC CPU", rf"{NUMBER}(–)?")
+        row = said.row("GC CPU", rf"{NUMBER}(–{NUMBER})? %")
         if len(summaries) == 2 and row and bool(row[1]) != bool(match[2]):
             yield match[0], row[0]
 
