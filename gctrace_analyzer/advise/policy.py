@@ -17,7 +17,6 @@ import polars as pl
 from gctrace_analyzer import schema
 from gctrace_analyzer.advise.candidates import (
     GUARDS,
-    HEADROOM,
     STEP,
     Candidate,
     buys_time,
@@ -57,6 +56,7 @@ from gctrace_analyzer.advise.tight_limit import (
 )
 from gctrace_analyzer.advise.turned_down import fits, is_turned_down, too_costly
 from gctrace_analyzer.advise.whatif import agree
+from gctrace_analyzer.analysis.postmortem.facts import MOST_OF_LIMIT
 from gctrace_analyzer.analysis.rules.finding import percent
 from gctrace_analyzer.analysis.thresholds import DEFAULT, roomy_limit
 from gctrace_analyzer.errors import BadSettingError
@@ -164,12 +164,8 @@ def recommend(
             best["why"] = "; ".join(filter(None, (best["why"], run_time_text(best, present))))
         if aim == "latency":
             best["why"] = "; ".join(filter(None, (delays_text(best, present), best["why"])))
-        rest = [row for row in scored if row is not best]
-        ranked = [
-            best,
-            present,
-            *_others(_useful(rest, present, predictor, aim), best, present),
-        ]
+        rest = _useful([row for row in scored if row is not best], present, predictor, aim)
+        ranked = [best, present, *_others(rest, best, present)]
     _add_risks(ranked[0], present, predictor)
     return _frame(ranked)
 
@@ -177,17 +173,19 @@ def recommend(
 def _unpredicted(predictor: Predictor, refused: str) -> list[Row]:
     """Returns the limit for the container, or without one the lowest that ends a lack of room."""
     least, now, limit = predictor.least_limit_mib, predictor.now, safe_limit(predictor)
-    if least is None or predictor.endless or predictor.may_lack_memory:
+    if least is None or predictor.endless:
         return []
     roomy, largest = roomy_limit(least), math.floor(predictor.live_max_mib or 0.0)
     if predictor.room_mib is not None:
         why = f"{why_limit(predictor)}; the live heap takes at most {largest:,} MiB"
-    elif predictor.has_limit and (predictor.lacks_room or predictor.whole is not None):
+    elif predictor.may_lack_memory or not predictor.has_limit:
+        return []
+    elif predictor.lacks_room or predictor.whole is not None:
         limit, why = roomy, times_the_least(least)
     stays = has_valid_limit(predictor) and (now.limit or 0.0) >= roomy
     if limit is None or stays:
         return []
-    if limit < roomy:
+    if limit < min(roomy, predictor.most_limit_mib):
         if not is_raised_by(predictor, limit):
             return []
         why = most_that_fits(predictor, roomy)
@@ -217,7 +215,7 @@ def _best(
             best["why"] += (
                 f"; the present peak, {present['memory_peak_mib']:,.0f} MiB with memory outside "
                 f"the heap, does not fit into 90 % of the container's {predictor.room_mib:,.0f} MiB"
-            )
+            ) * (predictor.most_limit_mib == math.inf)
         return _towards(best, wanted.target), ""
     gaining, reason = _gaining(scored, present, predictor, wanted)
     if gaining is not None:
@@ -338,7 +336,7 @@ def _longer(scored: list[Row], present: Row, predictor: Predictor) -> Row | None
     ]
     longest = max((row["lasts_h"] for row in lasting), default=0.0)
     # GOGC hardly changes how long a setting lasts, so prefer a setting with the present GOGC.
-    similar = [row for row in lasting if row["lasts_h"] >= HEADROOM * longest]
+    similar = [row for row in lasting if row["lasts_h"] >= MOST_OF_LIMIT * longest]
     best = _first(similar, predictor)
     if best is not None:
         best["why"] += "; it lasts longer while the live heap grows"

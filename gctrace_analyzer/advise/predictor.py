@@ -81,6 +81,7 @@ class Baseline(Predictor):
         evidence: other logs of the same program, at other settings.
         other_cause: a problem to fix first, because it hides the savings of settings; or None.
         may_lack_memory: whether it was killed because memory ran out, or for an unknown reason.
+        most_limit_mib: the highest memory limit that a kill showed to leave room; infinite if none.
         lacks_room: whether the report says that the present memory limit is too low.
         most_times: highest predictable GOGC, as a multiple of the present one: no bound.
         regime: the present setting as the heap goals show it; None without a load.
@@ -103,6 +104,7 @@ class Baseline(Predictor):
     evidence: tuple[Baseline, ...] = ()
     other_cause: OtherCause | None = None
     may_lack_memory: bool = False
+    most_limit_mib: float = math.inf
     lacks_room: bool = False
     most_times: float = math.inf
     regime: Regime | None = None
