@@ -73,6 +73,10 @@ if TYPE_CHECKING:
 LEAST_SAVED_MIB = 8.0
 """MiB. A smaller heap must save at least this: a Go program has as much memory outside its heap."""
 
+UNKNOWN_CONTAINER = (
+    "the memory limit of the container is unknown: specify it (`--container-limit`)"
+)
+
 NEEDS_1_19 = "GOMEMLIMIT needs Go 1.19 or later: if this is Go 1.18, it has no effect"
 
 TWICE = 2.0
@@ -147,14 +151,7 @@ def recommend(
     calm = [row for row in rows if not is_turned_down(row, predictor, squeezed=False)]
     if not calm and not fits(present, predictor):
         calm = [row for row in rows if not is_turned_down(row, predictor, squeezed=True)]
-    # GOGC has the effect of a ballast without a code change, so a ballast is listed, never advised.
-    scored = sorted(
-        calm,
-        key=lambda row: (
-            row["rule"] == "ballast",
-            score(row, present, aim, gc_cpu_target),
-        ),
-    )
+    scored = sorted(calm, key=lambda row: score(row, present, aim, gc_cpu_target))
     best, reason = _best(scored, present, predictor, _Wanted(aim, gc_cpu_target, dear))
     if best is None:
         _explain_no_change(present, predictor, reason)
@@ -300,16 +297,14 @@ def _worth_it(
 
     Of the settings that are nearly as good as the best, it takes the one with the least memory.
     """
-    aim, usual = wanted.aim, [row for row in scored if row["rule"] != "ballast"]
-    if not usual:
-        return None, _none_fits(predictor, wanted.dear)
+    aim = wanted.aim
     is_by_time = present["run_time_ratio"] is not None
     low = present["gogc"] is not None and present["gogc"] < DEFAULT.low_gogc
     least_cpu = DEFAULT.low_gogc_cpu if low else DEFAULT.gc_cpu_warn
     if aim == "balanced" and not is_by_time and present["gc_cpu_share"] < least_cpu:
         return None, low_enough(present, least_cpu)
-    tests = [failed(row, present, aim) for row in usual]
-    passing = [row for row, test in zip(usual, tests, strict=True) if test is None]
+    tests = [failed(row, present, aim) for row in scored]
+    passing = [row for row, test in zip(scored, tests, strict=True) if test is None]
     if not passing:
         closest = max(filter(None, tests), key=lambda test: test.number)
         return None, beyond_bounds(closest, wanted.dear(), present, aim) or closest.reason
@@ -358,17 +353,12 @@ def _explain_no_change(present: Row, predictor: Predictor, reason: str) -> None:
 
 
 def _others(rows: list[Row], best: Row, present: Row) -> list[Row]:
-    """Returns the alternatives: with or without a ballast, a smaller heap, and less GC CPU.
+    """Returns the alternatives: without the ballast, a smaller heap, and less GC CPU.
 
     Each differs from the best and the present setting, and costs little of the other resource.
     """
     less_cpu = min(SMALLER * cpu_of(best), cpu_of(best) - LEAST_SAVING)
-    ballast = [
-        row
-        for row in rows
-        if row["rule"] == "no-ballast"
-        or (row["rule"] == "ballast" and cpu_of(row) < cpu_of(present) - LEAST_SAVING)
-    ]
+    ballast = [row for row in rows if row["rule"] == "no-ballast"]
     shown, least = [best, present, *ballast[:1]], SMALLER * peak_of(best)
     least = min(least, peak_of(best) - LEAST_SAVED_MIB)
     smaller = (row for row in rows if peak_of(row) < least and is_cheap(row, present))
@@ -410,7 +400,7 @@ def _add_risks(first: Row, present: Row, predictor: Predictor) -> None:
     elif predictor.room_mib is None and (
         predictor.may_lack_memory or (first["gogc"] or 0) > (predictor.now.gogc or math.inf)
     ):
-        risks.append("the memory limit of the container is unknown: specify it")
+        risks.append(UNKNOWN_CONTAINER)
     first["risk"] = "; ".join(risks) or None
 
 
