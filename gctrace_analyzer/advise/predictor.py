@@ -299,7 +299,8 @@ def _keep_possible(row: Row, baseline: Baseline, setting: Setting, center: Predi
     live = baseline.highest.marked + other_ballast
     held = baseline.highest.held + other_ballast
     row |= {name: max(row[name], held) for name in _PEAKS}
-    if center.gap >= baseline.load.gap_mib:
+    # Near the live heap, a limit lets GC run most of the time, and the program allocates meanwhile.
+    if center.gap >= baseline.load.gap_mib or baseline.near_live_heap(setting):
         if not setting.limit:
             # With more room, no peak is lower than the measured one, except for bursts.
             live = max(live, baseline.measured.calm_end_max + other_ballast)
@@ -312,7 +313,7 @@ def _keep_possible(row: Row, baseline: Baseline, setting: Setting, center: Predi
         row["heap_peak_mib_high"] = min(high, max(setting.limit, peak))
     if setting.limit and row["thrash"] != "certain":
         # A burst or thrashing may exceed the limit for a moment: only `high` includes it.
-        row["heap_peak_mib"] = min(peak, max(setting.limit - center.non_heap, held))
+        row["heap_peak_mib"] = min(peak, max(setting.limit - center.non_heap, live))
         row["heap_peak_mib_low"] = min(row["heap_peak_mib_low"], row["heap_peak_mib"])
 
 
