@@ -151,9 +151,10 @@ def why_no_limit(predictor: Predictor) -> str | None:
             f"no memory limit is recommended: other processes under the same limit use "
             f"{others.value:,.0f} MiB ({others.source}); run the program in its own container"
         )
+    limit = highest_limit(predictor)
     return (
         f"the live heap needs GOMEMLIMIT={predictor.least_limit_mib or 0:.0f}MiB or more, and the "
-        f"container has room for {highest_limit(predictor) or 0:,.0f} MiB"
+        f"container has {'no room for that' if limit is None else f'room for {limit:,.0f} MiB'}"
     )
 
 

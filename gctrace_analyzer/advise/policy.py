@@ -73,10 +73,6 @@ if TYPE_CHECKING:
 LEAST_SAVED_MIB = 8.0
 """MiB. A smaller heap must save at least this: a Go program has as much memory outside its heap."""
 
-UNKNOWN_CONTAINER = (
-    "the memory limit of the container is unknown: specify it (`--container-limit`)"
-)
-
 NEEDS_1_19 = "GOMEMLIMIT needs Go 1.19 or later: if this is Go 1.18, it has no effect"
 
 TWICE = 2.0
@@ -400,7 +396,9 @@ def _add_risks(first: Row, present: Row, predictor: Predictor) -> None:
     elif predictor.room_mib is None and (
         predictor.may_lack_memory or (first["gogc"] or 0) > (predictor.now.gogc or math.inf)
     ):
-        risks.append(UNKNOWN_CONTAINER)
+        risks.append(
+            "the container's memory limit is unknown: specify it (`--container-limit`)"
+        )
     first["risk"] = "; ".join(risks) or None
 
 

@@ -42,7 +42,7 @@ def test_every_rule_says_where_it_comes_from() -> None:
 def test_no_limit_is_recommended_without_a_container_limit() -> None:
     run = gca.read(BUSY, gogc=100)
     assert limits(run) == []
-    assert "limit of the container is unknown" in run.recommend(aim="cpu")["risk"][0]
+    assert "container's memory limit is unknown" in run.recommend(aim="cpu")["risk"][0]
 
 
 ENDED = "    State:  Terminated\n      Exit Code:  137\n    Restart Count:  0\n"
@@ -69,7 +69,7 @@ def test_after_a_kill_no_setting_needs_more_memory_until_the_limit_is_known(
     rows = run().recommend()
     now = rows.filter("now")["heap_peak_mib"].item()
     assert rows.filter(pl.col("heap_peak_mib") > now).is_empty() is lacks
-    unknown = "the memory limit of the container is unknown: specify it (`--container-limit`)"
+    unknown = "the container's memory limit is unknown: specify it (`--container-limit`)"
     assert (unknown in (rows["risk"][0] or "")) or not lacks
     known = run(container_limit="2GiB").recommend()
     assert known.filter(pl.col("heap_peak_mib") > now).height

@@ -69,7 +69,7 @@ def test_a_frequent_collector_gets_a_higher_gogc() -> None:
     assert first["gc_per_s"] < 10 < present["gc_per_s"]
     assert (
         first["risk"]
-        == "the memory limit of the container is unknown: specify it (`--container-limit`)"
+        == "the container's memory limit is unknown: specify it (`--container-limit`)"
     )
 
 

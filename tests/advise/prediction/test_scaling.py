@@ -180,7 +180,7 @@ def test_gc_cpu_above_a_tenth_is_brought_below_it() -> None:
     assert "% fewer cycles for a peak heap of" in first["why"]
     assert (
         first["risk"]
-        == "the memory limit of the container is unknown: specify it (`--container-limit`)"
+        == "the container's memory limit is unknown: specify it (`--container-limit`)"
     )
     assert first["confidence"] == "high"
     assert first["gain_gc_cpu_share"] == pytest.approx(0.3 - first["gc_cpu_with_idle_share"])
