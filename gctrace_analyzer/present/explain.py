@@ -281,8 +281,7 @@ def _of_release(source: str, go_min: str) -> str:
     >>> _of_release("work.tEnd; Go 1.4 and earlier: the whole collection", "1.18")
     'work.tEnd'
     """
-    oldest = version_key(go_min)
-    return _OLDER.sub(lambda note: note[0] * (version_key(note[1]) >= oldest), source)
+    return _OLDER.sub(lambda old: old[0] * (version_key(old[1]) >= version_key(go_min)), source)
 
 
 def _numbers(match: re.Match[str]) -> dict[str, float]:
