@@ -10,6 +10,7 @@ import polars as pl
 from gctrace_analyzer import extras, schema
 from gctrace_analyzer.errors import BadSettingError, GctraceWarning, MissingColumnsError
 from gctrace_analyzer.ingest import chains, processes
+from gctrace_analyzer.ingest.gctrace.columns import LINE_COLUMNS
 from gctrace_analyzer.ingest.read import Log
 
 if TYPE_CHECKING:
@@ -118,8 +119,10 @@ def cycles_of(frame: Any) -> pl.DataFrame:
             f"the frame has no {', '.join(missing)}, but unknown columns: {', '.join(unknown)}"
         )
         warnings.warn(text, GctraceWarning, stacklevel=2)
+    # In a known format, a null is what its lines do not print.
+    absent = {*missing, "format"} if {*missing} & {*LINE_COLUMNS} else missing
     columns = [
-        _converted(name, dtype) if name in source.columns else _null_column(name, dtype)
+        _null_column(name, dtype) if name in absent else _converted(name, dtype)
         for name, dtype in types.items()
     ]
     try:

@@ -71,8 +71,8 @@ def size_mib(value: str | float, *, argument: str = "size") -> float:
         raise BadSettingError(argument, value, "a size such as 512MiB, 1.5GiB or 2Gi")
     number, unit = match.groups()
     if not unit and float(number):
-        unit = "MiB" if float(number) < MIB else "B"
-        raise BadSettingError(argument, value, "a size with its unit", f"{number}{unit}")
+        near = f"{number}B" if float(number) >= MIB else None
+        raise BadSettingError(argument, value, "a size with its unit, such as 2GiB", near)
     factor = _DECIMAL.get(unit) or _BYTES.get(unit.lower(), None if unit else 1)
     if factor is None:
         raise BadSettingError(

@@ -98,6 +98,44 @@ def test_a_frame_without_goals_says_nothing_of_gogc() -> None:
     assert " –  ms" not in str(run.summary())
 
 
+MISSING = {
+    "start_s": ["span_s", "gc_per_s", "gc_cpu_share", "alloc_total_mib", "alloc_mib_per_s"],
+    "assist_cpu_ms": ["gc_cpu_with_idle_share", "gc_cpu_nonidle_share"],
+    "background_cpu_ms": ["gc_cpu_with_idle_share", "gc_cpu_nonidle_share"],
+    "idle_cpu_ms": ["gc_cpu_with_idle_share", "gc_cpu_nonidle_share"],
+    "heap_start_mib": ["alloc_total_mib", "alloc_mib_per_s", "true_live_heap_mib"],
+    "heap_end_mib": ["alloc_total_mib", "alloc_mib_per_s", "heap_peak_mib"],
+    "heap_live_mib": ["alloc_total_mib", "alloc_mib_per_s", "live_heap_p50_mib"],
+    "heap_goal_mib": ["heap_goal_p50_mib", "effective_gogc_p50"],
+    "procs": ["alloc_total_mib", "alloc_mib_per_s"],
+}
+"""The figures that need a column."""
+
+
+@pytest.mark.parametrize("log", ["steady-go1.26", "thrash-go1.19", "steady-go1.9"])
+@pytest.mark.parametrize(
+    "column", sorted({*schema.names("cycles")} - {"gc_num", "process", "line_no"})
+)
+def test_a_missing_column_is_unknown_and_never_zero(log: str, column: str) -> None:
+    frame = gca.cycles(SAMPLES / f"{log}.log")
+    run, whole = (gca.from_frame(part) for part in (frame.drop(column), frame))
+    figures, known = run.summary().to_dict(), whole.summary().to_dict()
+    assert {figures[name] for name in MISSING.get(column, ())} <= {None}
+    # Truncation is corrected less exactly without the column.
+    for name in (
+        "gc_cpu_share",
+        "gc_cpu_with_idle_share",
+        "alloc_mib_per_s",
+        "alloc_total_mib",
+    ):
+        assert figures[name] is None or figures[name] == pytest.approx(known[name], rel=0.1)
+    (setting, *_), (real, *_) = run.regimes().to_dicts(), whole.regimes().to_dicts()
+    for name in ("gogc_pct", "memory_limit_mib"):
+        assert setting[name] in (None, real[name])
+    why = run.recommend()["why"][0]
+    assert "values that no program can have" not in why
+
+
 def test_a_frame_of_something_else_is_a_clear_error() -> None:
     with pytest.raises(gca.MissingColumnsError, match="lacks gc_num"):
         gca.from_frame(pl.DataFrame({"a": [1]}))
@@ -266,7 +304,9 @@ def test_a_frame_of_numbers_alone_shows_no_costs() -> None:
     text = " ".join(str(run.summary()).split())
     assert "The input does not show what GC costs." in text
     assert "Go 1.4" not in text
-    assert run.recommend()["why"][0].endswith("the cycles have no CPU times for marking")
+    assert run.recommend()["why"][0].startswith(
+        "no recommendation: the cycles have no start_s, heap_start_mib, "
+    )
 
 
 def test_a_renamed_column_is_named_in_a_warning() -> None:

@@ -56,11 +56,11 @@ def test_a_size_that_is_a_number_is_in_mib(size: float) -> None:
 
 
 @given(st.integers(1, 10**6))
-def test_a_size_without_a_unit_is_refused_with_a_suggestion(number: int) -> None:
+def test_a_size_without_a_unit_is_refused_without_a_guess(number: int) -> None:
     for read in (units.size_mib, units.memory_limit_mib):
         with pytest.raises(gca.BadSettingError) as caught:
             read(str(number))
-        assert caught.value.suggestion == f"{number}MiB"
+        assert caught.value.suggestion is None
 
 
 @given(st.integers(1, 10**6), st.sampled_from(["K", "M", "G", "k", "m", "Mi", "gib", "MB"]))

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING
 
 from gctrace_analyzer.advise.prediction import pacer
 from gctrace_analyzer.advise.prediction.model import Setting
-from gctrace_analyzer.analysis.settings.search import DEFAULT_GOGC
+from gctrace_analyzer.analysis.postmortem.facts import MOST_OF_LIMIT
+from gctrace_analyzer.analysis.rules.finding import percent
 from gctrace_analyzer.analysis.thresholds import DEFAULT, roomy_limit
 from gctrace_analyzer.frozen import frozen
 from gctrace_analyzer.units import size_text
@@ -22,15 +23,8 @@ if TYPE_CHECKING:
 
     from gctrace_analyzer.advise.prediction.outcome import Predictor
 
-HEADROOM = 0.9
-"""Share of the container's limit for Go; the rest is for memory that Go does not count."""
-
 STEPS = (25.0, 35.0, 50.0, 75.0, 100.0, 150.0, 200.0, 300.0, 400.0, 800.0)
 """The GOGC values that are tried."""
-
-BALLAST_MIB = (16.0, 1024.0)
-"""Lowest and highest ballast that is tried. A smaller one has no effect. A program with a larger
-live heap needs none: there the live heap does not make cycles frequent."""
 
 AT_LIMIT = 0.93
 """Share of GOGC. If the effective GOGC is below it, the memory limit sets the heap goal."""
@@ -116,8 +110,8 @@ def highest_limit(predictor: Predictor) -> float | None:
     room = predictor.room_mib
     if room is None or not predictor.has_limit or predictor.settings.value("beside_mib"):
         return None
-    limit = float(int(HEADROOM * room - predictor.off_heap_mib))
-    return limit if limit > 0 else None
+    limit = int(min(MOST_OF_LIMIT * room - predictor.off_heap_mib, predictor.most_limit_mib))
+    return float(limit) if limit > 0 else None
 
 
 def safe_limit(predictor: Predictor) -> float | None:
@@ -140,7 +134,8 @@ def buys_time(predictor: Predictor) -> str:
 def has_valid_limit(predictor: Predictor) -> bool:
     """Returns whether a memory limit is set that fits into the container."""
     limit, room = predictor.now.limit, predictor.room_mib
-    return bool(limit) and (room is None or (limit or 0.0) <= DEFAULT.tight_limit_share * room)
+    most = min(DEFAULT.tight_limit_share * (room or math.inf), predictor.most_limit_mib)
+    return bool(limit) and (limit or 0.0) <= most
 
 
 def why_no_limit(predictor: Predictor) -> str | None:
@@ -156,10 +151,10 @@ def why_no_limit(predictor: Predictor) -> str | None:
             f"no memory limit is recommended: other processes under the same limit use "
             f"{others.value:,.0f} MiB ({others.source}); run the program in its own container"
         )
-    least, available = predictor.least_limit_mib or 0, HEADROOM * room - predictor.off_heap_mib
+    limit = highest_limit(predictor)
     return (
-        f"the live heap needs GOMEMLIMIT={least:.0f}MiB or more, and the container has room for "
-        f"{max(available, 0.0):,.0f} MiB"
+        f"the live heap needs GOMEMLIMIT={predictor.least_limit_mib or 0:.0f}MiB or more, and the "
+        f"container has {'no room for that' if limit is None else f'room for {limit:,.0f} MiB'}"
     )
 
 
@@ -207,14 +202,6 @@ def _roomier(predictor: Predictor) -> Iterator[Setting]:
         yield Setting(predictor.now.gogc, limit, predictor.now.ballast)
 
 
-def _ballast(predictor: Predictor) -> Iterator[Setting]:
-    low, high = BALLAST_MIB
-    live = predictor.live_mib if predictor.load is None else predictor.load.true_live
-    size = 2.0 ** math.ceil(math.log2(max(live or 0.0, 1.0)))
-    if size <= high:
-        yield Setting(predictor.now.gogc, None, max(size, low))
-
-
 def _instead(predictor: Predictor) -> Iterator[Setting]:
     now = predictor.now
     live = max((predictor.live_mib or 0.0) - now.ballast, 1.0)
@@ -247,6 +234,10 @@ def _why_within(predictor: Predictor, _: Setting) -> str:
 
 def why_limit(predictor: Predictor) -> str:
     """Returns which part of the container's memory `highest_limit` is."""
+    if (limit := highest_limit(predictor)) == predictor.most_limit_mib:
+        return (
+            f"{limit:,.0f} MiB, which leaves room for the memory outside the heap at the kill"
+        )
     less = (
         f", less {predictor.off_heap_mib:,.0f} MiB off-heap" if predictor.off_heap_mib else ""
     )
@@ -254,11 +245,10 @@ def why_limit(predictor: Predictor) -> str:
 
 
 def _why_guard(predictor: Predictor, _: Setting) -> str:
-    less = " and its off-heap memory" if predictor.off_heap_mib else ""
-    return (
-        f"leaves 10 % of the container's {predictor.room_mib:,.0f} MiB to memory that Go does "
-        f"not count{less}"
-    )
+    room = predictor.room_mib or math.inf
+    left = 1 - (highest_limit(predictor) or 0.0) / room
+    whole = f"the container's {room:,.0f} MiB"
+    return f"leaves {percent(left)} of {whole} to memory that Go does not count"
 
 
 def _is_tight(predictor: Predictor) -> bool:
@@ -325,15 +315,6 @@ RULES: tuple[CandidateRule, ...] = (
         "thrashes",
         "guide: GOGC=off with a limit; mgcpacer.go: no periodic cycle without GOGC",
         is_near=True,
-    ),
-    CandidateRule(
-        "ballast",
-        lambda b: not (b.has_limit or b.now.ballast) and (b.now.gogc or 0) >= DEFAULT_GOGC,
-        _ballast, lambda b, s: f"a small ballast keeps cycles rare even while the live heap is "
-        f"small; {without_ballast(b, s)}",
-        "needs code that keeps a slice alive; counts as virtual memory (VSZ), not RSS, until it is "
-        "written to or backed by huge pages; from Go 1.19 on a memory limit is better",
-        "blog.twitch.tv go-memory-ballast; golang/go#23044",
     ),
     CandidateRule(
         "steps-without-ballast", lambda b: b.has_limit and bool(b.now.ballast),

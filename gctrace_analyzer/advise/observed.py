@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from gctrace_analyzer.advise import subject
-from gctrace_analyzer.advise.candidates import HEADROOM
 from gctrace_analyzer.advise.prediction.load import load_of, with_hidden_roots
 from gctrace_analyzer.advise.prediction.model import (
     CONSTANTS,
@@ -31,6 +30,7 @@ from gctrace_analyzer.advise.refusal import (
     why_no_load,
 )
 from gctrace_analyzer.analysis.pauses import count_idle_threads
+from gctrace_analyzer.analysis.postmortem.facts import MOST_OF_LIMIT
 from gctrace_analyzer.analysis.settings.naming import gogc_name, limit_text
 from gctrace_analyzer.analysis.settings.releases import go_version, may_limit
 from gctrace_analyzer.analysis.settings.search import DEFAULT_GOGC
@@ -160,6 +160,7 @@ def baseline_of(analysis: Analysis, constants: Constants = CONSTANTS) -> Baselin
         heaviest=model.changed(load=whole) if whole and whole.is_possible else None,
         other_cause=subject.other_cause(analysis, process),
         may_lack_memory=subject.may_lack_memory(analysis, process),
+        most_limit_mib=subject.most_limit_mib(analysis, process),
         lacks_room=not (changed or eased) and subject.lacks_room(analysis, process),
         regime=regime,
         highest=highest,
@@ -293,7 +294,7 @@ def _burst_warning(steady: pl.DataFrame, settings: Settings) -> Iterator[str]:
     """Yields a warning if the heap exceeded a goal by more than the container has room for."""
     beyond = (steady["heap_end_mib"] - steady["heap_goal_mib"]).max()
     room = settings.room_mib
-    if room is not None and isinstance(beyond, int) and beyond > (1 - HEADROOM) * room:
+    if room is not None and isinstance(beyond, int) and beyond > (1 - MOST_OF_LIMIT) * room:
         yield f"in one cycle the heap ended {beyond:,} MiB above its goal: leave room for that"
 
 

@@ -17,7 +17,6 @@ import polars as pl
 from gctrace_analyzer import schema
 from gctrace_analyzer.advise.candidates import (
     GUARDS,
-    HEADROOM,
     STEP,
     Candidate,
     buys_time,
@@ -57,6 +56,7 @@ from gctrace_analyzer.advise.tight_limit import (
 )
 from gctrace_analyzer.advise.turned_down import fits, is_turned_down, too_costly
 from gctrace_analyzer.advise.whatif import agree
+from gctrace_analyzer.analysis.postmortem.facts import MOST_OF_LIMIT
 from gctrace_analyzer.analysis.rules.finding import percent
 from gctrace_analyzer.analysis.thresholds import DEFAULT, roomy_limit
 from gctrace_analyzer.errors import BadSettingError
@@ -147,14 +147,7 @@ def recommend(
     calm = [row for row in rows if not is_turned_down(row, predictor, squeezed=False)]
     if not calm and not fits(present, predictor):
         calm = [row for row in rows if not is_turned_down(row, predictor, squeezed=True)]
-    # GOGC has the effect of a ballast without a code change, so a ballast is listed, never advised.
-    scored = sorted(
-        calm,
-        key=lambda row: (
-            row["rule"] == "ballast",
-            score(row, present, aim, gc_cpu_target),
-        ),
-    )
+    scored = sorted(calm, key=lambda row: score(row, present, aim, gc_cpu_target))
     best, reason = _best(scored, present, predictor, _Wanted(aim, gc_cpu_target, dear))
     if best is None:
         _explain_no_change(present, predictor, reason)
@@ -164,12 +157,8 @@ def recommend(
             best["why"] = "; ".join(filter(None, (best["why"], run_time_text(best, present))))
         if aim == "latency":
             best["why"] = "; ".join(filter(None, (delays_text(best, present), best["why"])))
-        rest = [row for row in scored if row is not best]
-        ranked = [
-            best,
-            present,
-            *_others(_useful(rest, present, predictor, aim), best, present),
-        ]
+        rest = _useful([row for row in scored if row is not best], present, predictor, aim)
+        ranked = [best, present, *_others(rest, best, present)]
     _add_risks(ranked[0], present, predictor)
     return _frame(ranked)
 
@@ -177,17 +166,19 @@ def recommend(
 def _unpredicted(predictor: Predictor, refused: str) -> list[Row]:
     """Returns the limit for the container, or without one the lowest that ends a lack of room."""
     least, now, limit = predictor.least_limit_mib, predictor.now, safe_limit(predictor)
-    if least is None or predictor.endless or predictor.may_lack_memory:
+    if least is None or predictor.endless:
         return []
     roomy, largest = roomy_limit(least), math.floor(predictor.live_max_mib or 0.0)
     if predictor.room_mib is not None:
         why = f"{why_limit(predictor)}; the live heap takes at most {largest:,} MiB"
-    elif predictor.has_limit and (predictor.lacks_room or predictor.whole is not None):
+    elif predictor.may_lack_memory or not predictor.has_limit:
+        return []
+    elif predictor.lacks_room or predictor.whole is not None:
         limit, why = roomy, times_the_least(least)
     stays = has_valid_limit(predictor) and (now.limit or 0.0) >= roomy
     if limit is None or stays:
         return []
-    if limit < roomy:
+    if limit < min(roomy, predictor.most_limit_mib):
         if not is_raised_by(predictor, limit):
             return []
         why = most_that_fits(predictor, roomy)
@@ -217,7 +208,7 @@ def _best(
             best["why"] += (
                 f"; the present peak, {present['memory_peak_mib']:,.0f} MiB with memory outside "
                 f"the heap, does not fit into 90 % of the container's {predictor.room_mib:,.0f} MiB"
-            )
+            ) * (predictor.most_limit_mib == math.inf)
         return _towards(best, wanted.target), ""
     gaining, reason = _gaining(scored, present, predictor, wanted)
     if gaining is not None:
@@ -302,16 +293,14 @@ def _worth_it(
 
     Of the settings that are nearly as good as the best, it takes the one with the least memory.
     """
-    aim, usual = wanted.aim, [row for row in scored if row["rule"] != "ballast"]
-    if not usual:
-        return None, _none_fits(predictor, wanted.dear)
+    aim = wanted.aim
     is_by_time = present["run_time_ratio"] is not None
     low = present["gogc"] is not None and present["gogc"] < DEFAULT.low_gogc
     least_cpu = DEFAULT.low_gogc_cpu if low else DEFAULT.gc_cpu_warn
     if aim == "balanced" and not is_by_time and present["gc_cpu_share"] < least_cpu:
         return None, low_enough(present, least_cpu)
-    tests = [failed(row, present, aim) for row in usual]
-    passing = [row for row, test in zip(usual, tests, strict=True) if test is None]
+    tests = [failed(row, present, aim) for row in scored]
+    passing = [row for row, test in zip(scored, tests, strict=True) if test is None]
     if not passing:
         closest = max(filter(None, tests), key=lambda test: test.number)
         return None, beyond_bounds(closest, wanted.dear(), present, aim) or closest.reason
@@ -338,7 +327,7 @@ def _longer(scored: list[Row], present: Row, predictor: Predictor) -> Row | None
     ]
     longest = max((row["lasts_h"] for row in lasting), default=0.0)
     # GOGC hardly changes how long a setting lasts, so prefer a setting with the present GOGC.
-    similar = [row for row in lasting if row["lasts_h"] >= HEADROOM * longest]
+    similar = [row for row in lasting if row["lasts_h"] >= MOST_OF_LIMIT * longest]
     best = _first(similar, predictor)
     if best is not None:
         best["why"] += "; it lasts longer while the live heap grows"
@@ -360,17 +349,12 @@ def _explain_no_change(present: Row, predictor: Predictor, reason: str) -> None:
 
 
 def _others(rows: list[Row], best: Row, present: Row) -> list[Row]:
-    """Returns the alternatives: with or without a ballast, a smaller heap, and less GC CPU.
+    """Returns the alternatives: without the ballast, a smaller heap, and less GC CPU.
 
     Each differs from the best and the present setting, and costs little of the other resource.
     """
     less_cpu = min(SMALLER * cpu_of(best), cpu_of(best) - LEAST_SAVING)
-    ballast = [
-        row
-        for row in rows
-        if row["rule"] == "no-ballast"
-        or (row["rule"] == "ballast" and cpu_of(row) < cpu_of(present) - LEAST_SAVING)
-    ]
+    ballast = [row for row in rows if row["rule"] == "no-ballast"]
     shown, least = [best, present, *ballast[:1]], SMALLER * peak_of(best)
     least = min(least, peak_of(best) - LEAST_SAVED_MIB)
     smaller = (row for row in rows if peak_of(row) < least and is_cheap(row, present))
@@ -412,7 +396,9 @@ def _add_risks(first: Row, present: Row, predictor: Predictor) -> None:
     elif predictor.room_mib is None and (
         predictor.may_lack_memory or (first["gogc"] or 0) > (predictor.now.gogc or math.inf)
     ):
-        risks.append("the memory limit of the container is unknown: specify it")
+        risks.append(
+            "the container's memory limit is unknown: specify it (`--container-limit`)"
+        )
     first["risk"] = "; ".join(risks) or None
 
 

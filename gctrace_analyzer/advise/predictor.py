@@ -81,6 +81,7 @@ class Baseline(Predictor):
         evidence: other logs of the same program, at other settings.
         other_cause: a problem to fix first, because it hides the savings of settings; or None.
         may_lack_memory: whether it was killed because memory ran out, or for an unknown reason.
+        most_limit_mib: the highest memory limit that a kill showed to leave room; infinite if none.
         lacks_room: whether the report says that the present memory limit is too low.
         most_times: highest predictable GOGC, as a multiple of the present one: no bound.
         regime: the present setting as the heap goals show it; None without a load.
@@ -103,6 +104,7 @@ class Baseline(Predictor):
     evidence: tuple[Baseline, ...] = ()
     other_cause: OtherCause | None = None
     may_lack_memory: bool = False
+    most_limit_mib: float = math.inf
     lacks_room: bool = False
     most_times: float = math.inf
     regime: Regime | None = None
@@ -297,7 +299,8 @@ def _keep_possible(row: Row, baseline: Baseline, setting: Setting, center: Predi
     live = baseline.highest.marked + other_ballast
     held = baseline.highest.held + other_ballast
     row |= {name: max(row[name], held) for name in _PEAKS}
-    if center.gap >= baseline.load.gap_mib:
+    # Near the live heap, a limit lets GC run most of the time, and the program allocates meanwhile.
+    if center.gap >= baseline.load.gap_mib or baseline.near_live_heap(setting):
         if not setting.limit:
             # With more room, no peak is lower than the measured one, except for bursts.
             live = max(live, baseline.measured.calm_end_max + other_ballast)
@@ -310,7 +313,7 @@ def _keep_possible(row: Row, baseline: Baseline, setting: Setting, center: Predi
         row["heap_peak_mib_high"] = min(high, max(setting.limit, peak))
     if setting.limit and row["thrash"] != "certain":
         # A burst or thrashing may exceed the limit for a moment: only `high` includes it.
-        row["heap_peak_mib"] = min(peak, max(setting.limit - center.non_heap, held))
+        row["heap_peak_mib"] = min(peak, max(setting.limit - center.non_heap, live))
         row["heap_peak_mib_low"] = min(row["heap_peak_mib_low"], row["heap_peak_mib"])
 
 

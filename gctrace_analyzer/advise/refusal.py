@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from gctrace_analyzer.advise.prediction.load import ALWAYS_MARKING
+from gctrace_analyzer.advise.prediction.load import ALWAYS_MARKING, NEEDED
 from gctrace_analyzer.advise.prediction.model import THRASH_GOGC
 from gctrace_analyzer.analysis.settings.limits import goal_range
 from gctrace_analyzer.analysis.settings.naming import (
@@ -59,11 +59,11 @@ def why_no_load(cycles: pl.DataFrame, steady: pl.DataFrame) -> str:
         cycles: those of the process.
         steady: the cycles among them that count for a load.
     """
-    if not cycles["assist_cpu_ms"].count():
-        # A frame made by a caller may have no times either, and then has no format.
-        if not cycles["start_s"].count() and cycles["format"].count():
+    if missing := [name for name in NEEDED if not cycles[name].count()]:
+        # A frame made by a caller may lack any column, and then has no format.
+        if cycles["format"].count():
             return "Go 1.4 and earlier print no CPU times"
-        return "the cycles have no CPU times for marking"
+        return f"the cycles have no {', '.join(missing)}"
     forced = int(cycles["forced"].sum())
     if 2 * forced > len(cycles):
         return f"{FORCED} {forced:,} of {len(cycles):,} cycles"

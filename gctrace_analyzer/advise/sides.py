@@ -59,7 +59,7 @@ MOST_PROCESSES = 20
 _CHANGED_GOGC, _OTHER_GOGC = "GC026", "GC027"
 """The findings that a program changed GOGC while it ran, and that GOGC is not as it was given."""
 
-_OF_RATE = ("load", "unclear_load", "throughput", "work")
+_OF_RATE = ("load", "unclear_load", "throughput")
 """Differences in allocation rate, which is not a load if each run does the same work."""
 
 _OF_ONE_LOAD = {*_OF_RATE, "live_heap", "forced_cycles", "drift"}
@@ -335,7 +335,7 @@ def _compare_two(
 ) -> Pair:
     given = before.load_is_given and after.load_is_given
     # A few cycles may seem to allocate less during marking; the other side refutes that.
-    given |= (is_fixed := before.has_fixed_rate or after.has_fixed_rate)
+    given |= before.has_fixed_rate or after.has_fixed_rate
     paired = places = None
     if measurement is not None:
         places = measurement.both(after.label)
@@ -382,8 +382,7 @@ def _compare_two(
             for name, change in changes.items()
         }
         differing = tuple(one for one in differing if one.what not in _OF_ONE_LOAD)
-    of_others = ("unclear_load",) if measurement else ("work",) if is_fixed else ()
-    of_rate = _OF_RATE if per_run else of_others
+    of_rate = _OF_RATE if per_run else ("unclear_load",) if measurement else ()
     is_other_load = any(difference.what == "load" for difference in differing)
     differing = tuple(one for one in differing if one.what not in of_rate)
     expected, no_expectation = promised(before, after)

@@ -6,6 +6,7 @@ for another process than the one with the problem would contradict the verdict.
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from itertools import chain, pairwise
 from typing import TYPE_CHECKING
@@ -192,6 +193,19 @@ def may_lack_memory(analysis: Analysis, process: int | None) -> bool:
     """Returns whether the process was killed because memory ran out, or for an unknown reason."""
     kills = (death for death in analysis.post_mortems if death.process in (process, None))
     return any(death.proven or death.cause in ("by SIGKILL", BY_CODE) for death in kills)
+
+
+def most_limit_mib(analysis: Analysis, process: int | None) -> float:
+    """Returns the highest GOMEMLIMIT (MiB) that the kills of a process allow; infinite if any."""
+    return min(
+        (
+            death.memory_limit_most_mib
+            for death in analysis.post_mortems
+            if death.proven and death.process == process and death.limit_mib is not None
+            if death.memory_limit_most_mib is not None
+        ),
+        default=math.inf,
+    )
 
 
 def lacks_room(analysis: Analysis, process: int | None) -> bool:

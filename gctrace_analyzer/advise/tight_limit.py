@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from gctrace_analyzer.advise.candidates import HEADROOM, highest_limit
+from gctrace_analyzer.advise.candidates import highest_limit
+from gctrace_analyzer.analysis.postmortem.facts import MOST_OF_LIMIT
 from gctrace_analyzer.analysis.thresholds import roomy_limit
 
 if TYPE_CHECKING:
@@ -39,7 +40,7 @@ def most_that_fits(predictor: Predictor, roomy: float) -> str:
 
 
 def _container_for(predictor: Predictor, limit: float) -> int:
-    return math.ceil((limit + predictor.off_heap_mib) / HEADROOM)
+    return math.ceil((limit + predictor.off_heap_mib) / MOST_OF_LIMIT)
 
 
 def raising_to_least(predictor: Predictor) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from gctrace_analyzer.advise.candidates import HEADROOM, UNLIMITED
+from gctrace_analyzer.advise.candidates import UNLIMITED
 from gctrace_analyzer.advise.objective import (
     DIFFERENT,
     LITTLE_GC_CPU,
@@ -14,6 +14,7 @@ from gctrace_analyzer.advise.objective import (
     is_cheap,
     peak_of,
 )
+from gctrace_analyzer.analysis.postmortem.facts import MOST_OF_LIMIT
 from gctrace_analyzer.analysis.rules.finding import percent
 from gctrace_analyzer.analysis.settings.naming import gogc_range, most_gogc
 from gctrace_analyzer.analysis.thresholds import DEFAULT, roomy_limit
@@ -110,6 +111,8 @@ def too_costly(
 
 def fits(row: Row, predictor: Predictor) -> bool:
     """Returns whether the memory stays within what the container leaves to this process."""
+    if (row["memory_limit_mib"] or math.inf) > predictor.most_limit_mib:
+        return False
     room = predictor.room_mib
     if room is None or row["heap_peak_mib_high"] is None:
         return True
@@ -117,4 +120,4 @@ def fits(row: Row, predictor: Predictor) -> bool:
         # The limit bounds the heap, even if the interval extends above it.
         return bool(row["fits"]) and row["memory_limit_mib"] <= DEFAULT.tight_limit_share * room
     other = row["memory_peak_mib"] - row["heap_peak_mib"]
-    return bool(row["heap_peak_mib_high"] + other <= HEADROOM * room)
+    return bool(row["heap_peak_mib_high"] + other <= MOST_OF_LIMIT * room)

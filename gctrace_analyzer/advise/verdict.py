@@ -7,7 +7,6 @@ which knows the setting.
 from __future__ import annotations
 
 import math
-import re
 from dataclasses import replace
 from pathlib import PurePath
 from typing import TYPE_CHECKING
@@ -174,8 +173,7 @@ def _on_findings(analysis: Analysis, advice: Advice) -> Verdict | None:
         grew = next((growth for growth in growing if growth.process == death.process), None)
         if grew is not None and "grows" not in action:
             # A higher GOMEMLIMIT is no way out of a kill at a limit.
-            find = FIND_GROWTH if "raise GOMEMLIMIT" in grew.advice else grew.advice
-            action = f"{action}\n{find.removeprefix('Record a longer log. ')}"
+            action = f"{action}\n{_find(grew).removeprefix('Record a longer log. ')}"
         if (which := which_of(death, deaths)) and which not in action:
             action = f"{which}: {action}"
         return Verdict(level, killed(death, deaths), action, "", root.id, death.process)
@@ -375,9 +373,6 @@ def _for_less_memory(advice: Advice) -> str:
     return order(first, advice)
 
 
-_SETS_LIMIT = re.compile(r"Set GOMEMLIMIT=(\d+)MiB")
-
-
 def _after_death(death: PostMortem, advice: Advice, *, is_advised: bool) -> str:
     """Returns what to do, one step per line: first what helps now, then what to find out.
 
@@ -385,18 +380,13 @@ def _after_death(death: PostMortem, advice: Advice, *, is_advised: bool) -> str:
     """
     # For a heap that grew, a setting that saves CPU does not help.
     first = _advised(advice) if is_advised and death.preventable != "for a while" else None
-    limits = [match for step in death.advice if (match := _SETS_LIMIT.match(step))]
-    advised = first["memory_limit_mib"] if first is not None else None
-    # The post-mortem knows how much the memory outside the heap leaves.
-    if first is not None and advised and limits and advised <= int(limits[0][1]):
+    settings = [step for step in death.advice if step.startswith("Set GOMEMLIMIT=")]
+    if first is not None and first["memory_limit_mib"] and settings:
         # What such a step says about the room that a limit leaves holds for the setting as well.
-        rest = (
-            step.partition(". ")[2] if _SETS_LIMIT.match(step) else step
-            for step in death.advice
-        )
+        rest = (step.partition(". ")[2] if step in settings else step for step in death.advice)
         verb = "Try" if first["confidence"] == "low" else "Set"
         setting = f"{verb} {with_effects(first, advice)}"
-        if "Predicted:" not in setting and advised == int(limits[0][1]):
+        if "Predicted:" not in setting:
             # What it does now is nothing: the post-mortem knows what it prevents.
             return "\n".join(death.advice).replace("Set ", f"{verb} ", 1)
         return "\n".join(filter(None, [setting, *rest]))
@@ -452,9 +442,15 @@ def _about_leak(root: Finding, first: Row | None, advice: Advice, *, thrashes: b
     if first is not None and first["lasts_h"]:
         lasts = lasts_text(first)
         return (
-            f"{root.advice} Until then, which may be {lasts}, set {with_effects(first, advice)}"
+            f"{_find(root)} Until then, which may be {lasts}, set {with_effects(first, advice)}"
         )
-    return f"{_raise_limit(advice)} {root.advice}".lstrip() if thrashes else root.advice
+    higher = _raise_limit(advice) if thrashes else ""
+    return f"{higher} {_find(root)}" if higher else root.advice
+
+
+def _find(growth: Finding) -> str:
+    """Returns how to find what grows, where another sentence has the limit to set."""
+    return FIND_GROWTH if "raise GOMEMLIMIT" in growth.advice else growth.advice
 
 
 def _raise_limit(advice: Advice) -> str:

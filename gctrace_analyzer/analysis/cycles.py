@@ -66,7 +66,8 @@ def wall_ms() -> pl.Expr:
 
 def pauses_ms() -> pl.Expr:
     """Returns the stop-the-world time of a cycle (one pause up to Go 1.4, two since)."""
-    return pl.col("stw_sweep_term_ms").fill_null(0) + pl.col("stw_mark_term_ms")
+    of_one = pl.when(pl.col("concurrent_mark_ms").is_null()).then(0.0)
+    return pl.col("stw_sweep_term_ms").fill_null(of_one) + pl.col("stw_mark_term_ms")
 
 
 def elapsed_s(within: Within = each_process) -> pl.Expr:
@@ -124,7 +125,7 @@ def share_of_capacity(spent_ms: pl.Expr, capacity_s: pl.Expr) -> pl.Expr:
 def gc_cpu_ms(counted_pauses: pl.Expr | None = None) -> pl.Expr:
     """Returns the GC CPU time as the runtime accounts for it, without idle marking.
 
-    Null where the line prints no CPU time (Go 1.4 and earlier).
+    Null where the line prints no CPU time (Go 1.4 and earlier), or a part of it is unknown.
 
     Args:
         counted_pauses: the part of the pauses' CPU time that counts; None for all of it.
@@ -134,9 +135,12 @@ def gc_cpu_ms(counted_pauses: pl.Expr | None = None) -> pl.Expr:
     """
     pauses = pl.col("stw_sweep_term_cpu_ms") + pl.col("stw_mark_term_cpu_ms")
     pauses = pauses if counted_pauses is None else pauses * counted_pauses
-    return (
-        pauses + pl.col("assist_cpu_ms").fill_null(0) + pl.col("background_cpu_ms").fill_null(0)
-    )
+    return pauses + marking_cpu_ms("assist_cpu_ms") + marking_cpu_ms("background_cpu_ms")
+
+
+def marking_cpu_ms(column: str) -> pl.Expr:
+    """Returns a part of the CPU time of marking: 0 in a forced cycle, which may print none."""
+    return pl.col(column).fill_null(pl.when("forced").then(0.0))
 
 
 def roots_before(
@@ -176,8 +180,12 @@ def goal_mib(live_mib: float, roots_mib: float, gogc: float) -> float:
 
 
 def alloc_while_marking_mib() -> pl.Expr:
-    """Returns what was allocated from a cycle's start to its end; null before Go 1.5."""
-    return pl.when(pl.col("start_s").is_not_null()).then(_WHILE_MARKING)
+    """Returns what was allocated from a cycle's start to its end; null before Go 1.5.
+
+    Without the live heap and GOMAXPROCS, the rest of the allocation is unknown, and so is the sum.
+    """
+    known = pl.all_horizontal(pl.col("start_s", "heap_live_mib", "procs").is_not_null())
+    return pl.when(known).then(_WHILE_MARKING)
 
 
 _WHILE_MARKING = pl.col("heap_end_mib") - pl.col("heap_start_mib")
@@ -188,7 +196,8 @@ def grown_mib(live_before: pl.Expr) -> pl.Expr:
 
     Null where a line is missing; cycle 1 counts from the start of the process.
     """
-    first = pl.when(pl.col("gc_num") == 1).then("heap_start_mib")
+    known = pl.col("heap_live_mib").is_not_null()
+    first = pl.when(known, pl.col("gc_num") == 1).then("heap_start_mib")
     # Sizes are truncated; Go 1.5 may print more live heap than exists at the next start.
     return (pl.col("heap_start_mib") - live_before).clip(-1).fill_null(first)
 
@@ -207,7 +216,8 @@ def alloc_before_mib(grown: pl.Expr) -> pl.Expr:
         _CACHED_MIB_PER_P * pl.col("procs"),
         _CACHED_MAX_SHARE * (grown + _WHILE_MARKING).clip(0),
     )
-    return pl.when(pl.col("start_s").is_not_null()).then(grown - cached)
+    known = pl.all_horizontal(pl.col("start_s", "procs").is_not_null())
+    return pl.when(known).then(grown - cached)
 
 
 def counted_alloc_mib(between: pl.Expr) -> pl.Expr:
@@ -216,7 +226,7 @@ def counted_alloc_mib(between: pl.Expr) -> pl.Expr:
     Args:
         between: the allocation between the cycle before and this one.
     """
-    return pl.when(between.is_not_null()).then(between + alloc_while_marking_mib().fill_null(0))
+    return between + alloc_while_marking_mib()
 
 
 def true_live_mib() -> pl.Expr:

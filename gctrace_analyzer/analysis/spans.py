@@ -34,6 +34,7 @@ from gctrace_analyzer.analysis.cycles import (
     gc_cpu_ms,
     grown_mib,
     is_of_unknown_time,
+    marking_cpu_ms,
     pauses_ms,
     share_of_capacity,
     since_before,
@@ -143,7 +144,7 @@ def _of_row() -> tuple[dict[str, pl.Expr], ...]:
         "gc_cpu_low_s": gc_cpu_ms(pl.col("counted_pauses_low")) / 1000,
         "gc_cpu_high_s": (gc_cpu_ms(pl.col("counted_pauses_high")) + pl.col("waiting_cpu_ms"))
         / 1000,
-        "idle_cpu_s": pl.col("idle_cpu_ms").fill_null(0) / 1000,
+        "idle_cpu_s": marking_cpu_ms("idle_cpu_ms") / 1000,
         "assist_cpu_s": pl.col("assist_cpu_ms") / 1000,
         "counted_s": elapsed,
         "capacity_s": known * pl.col("cpus"),

@@ -148,7 +148,8 @@ def _how_far(now: Progress) -> str:
     name = f"round {now.round} of {most}" if now.round else "warm-up"
     parts = [name, now.side, "again, because other work disturbed it" if now.is_repeat else ""]
     if now.left_s:
-        parts.append(f"about {duration_text(max(round(now.left_s), 1))} left")
+        at_most = "" if now.is_fixed else "at most "
+        parts.append(f"{at_most}about {duration_text(max(round(now.left_s), 1))} left")
     return " · ".join(filter(None, parts))
 
 

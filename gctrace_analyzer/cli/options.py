@@ -14,7 +14,6 @@ from gctrace_analyzer import __version__, core
 from gctrace_analyzer.cli.screen import wrapped
 from gctrace_analyzer.errors import (
     BadSettingError,
-    by_nearness,
     nearest,
 )
 
@@ -157,7 +156,7 @@ class Parser(argparse.ArgumentParser):
         plain = self._plain(message)
         end = "" if plain.endswith((".", "?", "--")) or "\n" in plain else "."
         text = wrapped(f"{PROGRAM}: {plain}{end}")
-        self.exit(2, f"{text}\n  Try {self.prog} --help.\n")
+        self.exit(2, f"{text}\n  Try {self.prog.removesuffix(' help')} --help.\n")
 
     def _plain(self, message: str) -> str:
         """Returns a message of argparse in plain words, with the nearest valid option."""
@@ -183,12 +182,12 @@ class Parser(argparse.ArgumentParser):
 
     def _unknown(self, name: str) -> str:
         """Returns the option meant by an unknown one, or the commands that have it."""
-        valid = self._option_string_actions
-        near = _OTHER_NAMES.get(name) or next(iter(by_nearness(name, valid, _ALIKE)), None)
+        # Without the dashes, which are alike in all of them.
+        valid = {full.lstrip("-"): full for full in self._option_string_actions}
+        near = _OTHER_NAMES.get(name) or valid.get(nearest(name.lstrip("-"), valid) or "")
         if near is None and (others := self.commands_with(name)):
             return f"{name} is an option of {', '.join(others)}, not of {self._title}."
-        near = near or nearest(name, valid)
-        is_valid = near and near.split()[0] in valid
+        is_valid = near and near.split()[0] in self._option_string_actions
         return f"unknown option {name}." + (f" Did you mean {near}?" if is_valid else "")
 
     def add_input(
@@ -337,10 +336,6 @@ class Parser(argparse.ArgumentParser):
              "or 250 times its compressed size if that is more)"),
         )  # fmt: skip
         return group
-
-
-_ALIKE = 0.75
-"""Least similarity to an option of another command that makes it the likelier meaning."""
 
 
 _UNIT = re.compile(r"(?:[kmgt]i?b?|bytes|[munµ]?s|min|h|%)", re.IGNORECASE)

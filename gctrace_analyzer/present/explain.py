@@ -15,7 +15,7 @@ from gctrace_analyzer.analysis.summary import Summary
 from gctrace_analyzer.analysis.thresholds import DEFAULT, filled
 from gctrace_analyzer.ingest.believable import NO_GOAL_MIB
 from gctrace_analyzer.ingest.evidence.cgroups import short_name
-from gctrace_analyzer.ingest.gctrace.grammar import SHAPES, Shape
+from gctrace_analyzer.ingest.gctrace.grammar import SHAPES, Shape, version_key
 from gctrace_analyzer.present.document import (
     Gap,
     Heading,
@@ -265,10 +265,23 @@ def _fields(shape: Shape, match: Mapping[str, str]) -> Iterator[Block]:
             unit, meaning = _OTHERS.get(name, ("", name.replace("_", " ")))
         else:
             unit, meaning = column.unit, column.meaning.partition("; null:")[0]
-            source = f"{name} · {column.source}"
+            source = f"{name} · {_of_release(column.source, shape.go_min)}"
         shown = f"{f'{value} {unit}'.strip():>12}  "
         yield Sentences([Sentence(shown, meaning, "bold")], width=14)
         yield Sentences([Sentence("", source)], width=14, style="dim")
+
+
+_OLDER = re.compile(r"; (?:up to )?Go (?:1\.\d+–)?(1\.\d+)(?! and later)[^;]*")
+"""A clause about the releases up to a version."""
+
+
+def _of_release(source: str, go_min: str) -> str:
+    """Returns the source of a column without clauses that only concern releases before `go_min`.
+
+    >>> _of_release("work.tEnd; Go 1.4 and earlier: the whole collection", "1.18")
+    'work.tEnd'
+    """
+    return _OLDER.sub(lambda old: old[0] * (version_key(old[1]) >= version_key(go_min)), source)
 
 
 def _numbers(match: re.Match[str]) -> dict[str, float]:

@@ -11,6 +11,7 @@ from contextlib import suppress
 from dataclasses import replace
 from itertools import count
 from pathlib import Path
+from statistics import fmean
 from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 
 from gctrace_analyzer.advise.expectation import expectation
@@ -233,7 +234,8 @@ class _Experiment:
         kept.fixed = rounds is not None and not any(run.round for run in kept.runs)
         kept.most = rounds or MOST_ROUNDS
         self._until_decided = rounds is None
-        self._took_s: dict[str, float] = {}
+        # By whether they are measured: a warm-up may take longer or shorter.
+        self._took_s: dict[bool, list[float]] = {True: [], False: []}
         self._repeats = self._repeats_in_vain = 0
 
     def comparison(self) -> Comparison:
@@ -355,16 +357,9 @@ class _Experiment:
     def _tell(self, number: int, side: str, **more: Any) -> None:
         kept = self._kept
         left = None
-        if self._took_s:
-            needed = kept.most
-            if self._until_decided and number:
-                measurement = kept.measurement
-                several = [measurement.rounds_needed(one) for one in measurement.sides[1:]]
-                needed = min(max((one or kept.most for one in several), default=needed), needed)
-            usual_s = sum(self._took_s.values()) / len(self._took_s)
+        if took_s := self._took_s[True] or self._took_s[False]:
             made = sum(run.round == number for run in kept.runs)
-            runs = max(needed - number, 0) * len(kept.trials) + max(len(kept.trials) - made, 0)
-            left = usual_s * runs
+            left = fmean(took_s) * ((kept.most - number + 1) * len(kept.trials) - made)
         fixed = not self._until_decided
         self._say(Progress(number, kept.most, side, left, kept.folder, fixed, **more))
 
@@ -389,7 +384,7 @@ class _Experiment:
             run, other = sorted((run, again), key=_disturbance)
             for path in kept.folder.glob(f"{Path(other.log).stem}.*"):
                 path.unlink()
-        self._took_s[trial.label] = time.monotonic() - begin
+        self._took_s[number > 0].append(time.monotonic() - begin)
         kept.runs.append(run)
         kept.save()
         return run

@@ -216,3 +216,12 @@ def test_a_log_that_only_thrashes_has_a_least_memory_limit() -> None:
 def test_growth_of_seconds_is_not_called_a_leak() -> None:
     run = gca.read(SAMPLES / "leak-go1.26.log")
     assert "leak" not in run.recommend()["why"][0]
+
+
+@pytest.mark.parametrize("limit", ["36MiB", "40MiB", "45MiB"])
+def test_a_peak_under_a_tight_limit_is_not_below_the_live_heap(limit: str) -> None:
+    run = gca.read(SAMPLES / "versions" / "go1.22.12.log.gz")
+    (row,) = run.whatif(memory_limit=limit).filter(~pl.col("now")).to_dicts()
+    live = run.advice.baseline.live_max_mib
+    assert live is not None
+    assert live <= row["heap_peak_mib_low"] <= row["heap_peak_mib"] <= row["heap_peak_mib_high"]

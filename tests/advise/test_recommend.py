@@ -42,7 +42,7 @@ def test_every_rule_says_where_it_comes_from() -> None:
 def test_no_limit_is_recommended_without_a_container_limit() -> None:
     run = gca.read(BUSY, gogc=100)
     assert limits(run) == []
-    assert "limit of the container is unknown" in run.recommend(aim="cpu")["risk"][0]
+    assert "container's memory limit is unknown" in run.recommend(aim="cpu")["risk"][0]
 
 
 ENDED = "    State:  Terminated\n      Exit Code:  137\n    Restart Count:  0\n"
@@ -69,7 +69,7 @@ def test_after_a_kill_no_setting_needs_more_memory_until_the_limit_is_known(
     rows = run().recommend()
     now = rows.filter("now")["heap_peak_mib"].item()
     assert rows.filter(pl.col("heap_peak_mib") > now).is_empty() is lacks
-    unknown = "the memory limit of the container is unknown: specify it"
+    unknown = "the container's memory limit is unknown: specify it (`--container-limit`)"
     assert (unknown in (rows["risk"][0] or "")) or not lacks
     known = run(container_limit="2GiB").recommend()
     assert known.filter(pl.col("heap_peak_mib") > now).height
@@ -139,17 +139,50 @@ def test_the_limit_of_a_container_is_known_from_a_kill(tmp_path: Path) -> None:
     known = run.settings.to_dict()["container_limit_mib"]
     assert known["value"] == 512
     assert "OOM kill" in known["source"]
-    assert limits(run) == [460.0]
+    assert _only_limit(run) == 257
 
 
-def test_no_limit_is_recommended_where_memory_outside_the_heap_led_to_the_kill(
+def test_after_a_kill_by_memory_outside_the_heap_the_limit_is_that_of_the_post_mortem(
     tmp_path: Path,
 ) -> None:
     run = journal(tmp_path / "journal.log", resident_mib=510)
     (death,) = run.post_mortems()
     assert death.go_heap_mib == 283
     assert death.go_heap_most_mib == pytest.approx(389.5, abs=0.1)
-    assert limits(run) == []
+    assert run.advice.baseline.refused
+    assert _only_limit(run) == 257
+
+
+@pytest.mark.parametrize(
+    ("live_mib", "resident_mib", "limit"),
+    [(80, 225, 147), (80, 250, 147), (90, 140, 127), (105, 215, 197), (105, 255, 230)],
+)
+def test_a_kill_leads_to_one_limit_in_headline_table_and_post_mortem(
+    live_mib: int, resident_mib: int, limit: int
+) -> None:
+    sizes = {
+        "live": lambda _: live_mib,
+        "start": lambda _: 2 * live_mib - 2,
+        "end": lambda _: 2 * live_mib,
+        "goal": lambda _: 2 * live_mib + 1,
+    }
+    kill = (
+        f"memory.max {256 << 20}\noom_kill 1\nMemory cgroup out of memory: Killed process 7 (api) "
+        f"total-vm:1048576kB, anon-rss:{resident_mib << 10}kB, file-rss:0kB, shmem-rss:0kB\n"
+    )
+    text = f"{log_of(60, every=0.5, **sizes)}{kill}"
+    run = gca.read(io.StringIO(text), gogc=100, memory_limit="off")
+    assert _only_limit(run) == limit
+
+
+def _only_limit(run: gca.Run) -> int:
+    """Returns the limit (MiB) of the recommendation, which headline and post-mortem repeat."""
+    (limit,), verdict = limits(run), run.report().verdict
+    (death,) = run.post_mortems()
+    assert verdict is not None
+    for text in (verdict.action, " ".join(death.advice)):
+        assert re.findall(r"GOMEMLIMIT=(\d+)MiB", text)[0] == f"{limit:.0f}"
+    return int(limit)
 
 
 def test_no_limit_is_recommended_where_memory_is_shared(tmp_path: Path) -> None:
@@ -179,14 +212,10 @@ def test_no_limit_is_recommended_for_go_1_18() -> None:
     assert "requires Go 1.19" in run.recommend(aim="cpu")["risk"][0]
 
 
-def test_a_ballast_is_recommended_for_go_without_memory_limits() -> None:
-    rows = gca.read(OLD).recommend()
-    ballasts = rows.filter(pl.col("ballast_mib") > 0)
-    assert 1 not in ballasts["rank"]  # listed, never advised
-    assert ballasts.height == 1
-    assert "has the same heap goal while the live heap is" in ballasts["why"][0]
-    assert "(VSZ), not RSS" in ballasts["risk"][0]
-    assert not gca.read(BUSY).recommend().filter(pl.col("ballast_mib") > 0).height
+def test_no_ballast_is_named_where_none_is_set() -> None:
+    run = gca.read(OLD)
+    assert run.recommend()["ballast_mib"].unique().to_list() == [0.0]
+    assert "ballast" not in str(run.summary())
 
 
 def test_a_ballast_is_address_space_until_it_is_written_to() -> None:

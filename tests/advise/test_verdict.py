@@ -610,6 +610,15 @@ def test_a_setting_after_a_kill_is_given_with_what_would_leave_more_room() -> No
     assert found is not None
     assert found.action.startswith("Try GOGC=100 GOMEMLIMIT=115MiB. Predicted: ")
     assert "Better: raise the limit of 128 MiB to at least" in found.action
+    assert found.action.count("GOMEMLIMIT") == 1
+
+
+def test_a_leak_into_a_limit_gets_one_limit_to_set() -> None:
+    for log in ("leak/service.log.gz", "leak-into-limit-go1.24.log"):
+        found = gca.read(SAMPLES / log).report().verdict
+        assert found is not None
+        assert found.finding == "GC021"
+        assert found.action.count("GOMEMLIMIT") == 1
 
 
 @pytest.mark.parametrize("pauses", ["", '"PauseNs":[54191,253478,216393,151686,71586,154671],'])

@@ -31,6 +31,7 @@ def cycles(first: list[float | None], second: list[float | None]) -> pl.DataFram
             "source": ["log"] * count,
             "line_no": list(range(10, 10 + count)),
             "stw_sweep_term_ms": pl.Series(first, dtype=pl.Float64),
+            "concurrent_mark_ms": [None if ms is None else 10.0 for ms in first],
             "stw_mark_term_ms": pl.Series(second, dtype=pl.Float64),
             "assist_cpu_ms": [0.0, 8.0, 0.0, None, 0.0][:count],
             "end_s": [n + 0.5 for n in range(count)],

@@ -112,6 +112,8 @@ def test_options_may_stand_between_files(name: str) -> None:
         (["diff", STEADY, STEADY], "diff: no such command or file. Did you mean compare?"),
         (["help", "compre"], "Did you mean compare?"),
         ([STEADY, "--fromat", "csv"], "unknown option --fromat. Did you mean --format?"),
+        ([STEADY, "--foo"], "unknown option --foo.\n  Try gctrace-analyze --help."),
+        (["help", "--foo"], "unknown option --foo.\n  Try gctrace-analyze --help."),
         ([STEADY, "--json"], "unknown option --json. Did you mean -f json?"),
         ([STEADY, "--html"], "unknown option --html. Did you mean -o report.html?"),
         ([STEADY, "--csv"], "unknown option --csv. Did you mean -f csv?"),
@@ -171,11 +173,11 @@ def test_options_may_stand_between_files(name: str) -> None:
         ),
         (
             [STEADY, "--memory-limit", "90"],
-            ".\n  Did you mean 90MiB?\n  Expected a size with its unit",
+            ".\n  Expected a size with its unit, such as",
         ),
         (
             [STEADY, "--container-limit", "2"],
-            "for --container-limit.\n  Did you mean 2MiB?\n  Expected a size with",
+            "for --container-limit.\n  Expected a size with its unit, such as",
         ),
         (["whatif", STEADY, "--memory-limit", "900M"], "Did you mean 900MiB?"),
         (["whatif", STEADY, "--memory-limit-now", "1g"], "for --memory-limit-now"),

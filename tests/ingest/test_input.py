@@ -143,6 +143,13 @@ def test_a_report_of_this_package_is_no_dump(name: str) -> None:
     assert refused.value.hint == "Read the log, or the dumps, that it was made from."
 
 
+def test_the_rows_of_a_fleet_are_no_oom_kills(tmp_path: Path) -> None:
+    rows, logs = tmp_path / "fleet.jsonl", map(str, SAMPLES.glob("steady-go1.*.log"))
+    assert main(["fleet", *logs, "-o", str(rows)]) == 0
+    with pytest.raises(NoDataError, match="this is a report of gctrace-analyzer"):
+        gca.read(rows)
+
+
 @pytest.mark.parametrize(
     "command", ["fleet", "whatif", "recommend", "--table=findings", "--table=post_mortems"]
 )

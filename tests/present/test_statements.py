@@ -1453,13 +1453,13 @@ def test_a_kill_has_one_step_per_line_and_its_growth_is_not_minor() -> None:
     assert "Minor, not urgent" not in shown
 
 
-def test_the_allocation_has_as_many_digits_as_are_known() -> None:
+def test_the_allocation_is_that_of_json_and_an_estimate_if_sizes_are_truncated() -> None:
     def allocation(goal: int, cycles: int) -> tuple[str, str]:
         sizes = {"start": goal, "end": goal, "live": goal // 2, "goal": goal}
         return headline.allocation(read_text(log_of(cycles, every=0.1, **sizes)).report())
 
     assert allocation(41, 20) == ("217 MiB/s", "about 436 MiB in total")
-    assert allocation(8, 188) == ("about 40 MiB/s", "about 700 MiB in total")
+    assert allocation(8, 188) == ("about 38.2 MiB/s", "about 718 MiB in total")
 
 
 def test_a_log_that_begins_late_says_when_its_process_started() -> None:

@@ -323,6 +323,24 @@ def test_repeated_runs_count_in_the_remaining_time(
     assert [now.left_s for now in seen if now.round == 1 and not now.side] == [20.0]
 
 
+def test_the_remaining_time_falls_with_each_run_of_the_plan(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    clock = [0.0]
+
+    def run_trial(trial: Trial, _: object, number: int, log: Path, *__: object) -> TrialRun:
+        clock[0] += 5.0 if number else 60.0
+        log.write_text("")
+        return TrialRun(trial.label, number, wall_s=5.0, cpu_s=5.0, log=log.name)
+
+    monkeypatch.setattr(experiment, "run_trial", run_trial)
+    monkeypatch.setattr(time, "monotonic", lambda: clock[0])
+    seen: list[experiment.Progress] = []
+    gca.measure("x", gogc=[1, 2], runs=3, logs=tmp_path / "runs", progress=seen.append)
+    left = [now.left_s for now in seen if now.side and now.round]
+    assert left[1:] == [25.0, 20.0, 15.0, 10.0, 5.0]
+
+
 @needs_go
 def test_go_test_itself_is_not_measured(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch

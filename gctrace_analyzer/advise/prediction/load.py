@@ -295,7 +295,7 @@ class Load:
         return self.late_pauses.are_common and self.cpus >= self.procs
 
 
-_NEEDED = (
+NEEDED = (
     "start_s", "heap_start_mib", "heap_end_mib", "heap_live_mib", "heap_goal_mib",
     "concurrent_mark_ms", "assist_cpu_ms", "background_cpu_ms", "idle_cpu_ms", "procs",
 )  # fmt: skip
@@ -320,7 +320,7 @@ def load_of(cycles: pl.DataFrame, cpus: float | None = None) -> Load | None:
         cpus: the CPUs that the program can use, if they are fewer than GOMAXPROCS; the CPU times
             then count real CPUs only (`durations.on_real_cpus`).
     """
-    timed = complete(cycles[[*_NEEDED, *_ALSO_USED]], *_NEEDED)
+    timed = complete(cycles[[*NEEDED, *_ALSO_USED]], *NEEDED)
     if len(timed) < FEWEST:
         return None
     timed = timed.hstack([_next_gogc(cycles, timed)])

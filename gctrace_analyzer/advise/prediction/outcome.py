@@ -53,6 +53,7 @@ class Predictor:
         warnings: what makes the predictions less certain than their intervals.
         other_cause: a problem to fix first, because it hides the savings of settings; or None.
         may_lack_memory: whether it was killed because memory ran out, or for an unknown reason.
+        most_limit_mib: the highest memory limit that a kill showed to leave room; infinite if none.
         lacks_room: whether the report says that the present memory limit is too low.
         load: what the program does to the heap, cycle by cycle; None without gctrace.
         load_model: `fixed-rate`, `cpu-bound` or `between`.
@@ -79,6 +80,7 @@ class Predictor:
     refused: str | None
     other_cause: OtherCause | None
     may_lack_memory: bool = False
+    most_limit_mib: float = math.inf
     lacks_room: bool = False
     load: Load | None
     whole: Load | None

@@ -24,6 +24,7 @@ from gctrace_analyzer.advise.prediction.outcome import Outcome, Predictor, blank
 from gctrace_analyzer.advise.refusal import state_gogc, too_few
 from gctrace_analyzer.advise.subject import (
     advised_process,
+    most_limit_mib,
     other_cause,
     unexplained_kill,
     which_process,
@@ -94,7 +95,7 @@ class Scaling(Predictor):
     and goal that a cycle allocates. The process is the one that the advice is for; if there are
     several, `notes` name it. `traced_s` is the length of the gctrace that shows what a cycle costs;
     None if there is none. `since_s` is when GOGC was last changed; None if it was not.
-    `other_cause` is a problem to fix before changing settings.
+    `other_cause` is a problem to fix first; `most_limit_mib` the highest limit that a kill allows.
     """
 
     now: Setting
@@ -117,6 +118,7 @@ class Scaling(Predictor):
     since_s: float | None = None
     notes: tuple[str, ...] = ()
     other_cause: OtherCause | None = None
+    most_limit_mib: float = math.inf
     refused: str | None = None
     load: Load | None = None
     whole: Load | None = None
@@ -380,8 +382,7 @@ def baseline_of(analysis: Analysis, traced_gogc: float | None = None) -> Scaling
     if analysis.longest_process is None:
         return "there are no GC cycles"
     own, summary = _observed(analysis)
-    since_s = _last_change_s(own)
-    if since_s is not None:
+    if (since_s := _last_change_s(own)) is not None:
         own = own.filter(pl.col("begin_s") >= since_s)
         summary = summarize(own, observed_pauses(analysis.tables["cycle_pauses"], own))
     if own.is_empty() or summary.cycles < DEFAULT.min_cycles:
@@ -425,8 +426,10 @@ def baseline_of(analysis: Analysis, traced_gogc: float | None = None) -> Scaling
     if (refused := unexplained_kill(analysis, process)) is not None:
         return refused
     notes = () if process is None else tuple(which_process(analysis, process))
-    cause = other_cause(analysis, process)
-    return replace(baseline, since_s=since_s, notes=notes, other_cause=cause)
+    most, cause = most_limit_mib(analysis, process), other_cause(analysis, process)
+    return replace(
+        baseline, since_s=since_s, notes=notes, other_cause=cause, most_limit_mib=most
+    )
 
 
 def _last_change_s(own: pl.DataFrame) -> float | None:

@@ -10,13 +10,12 @@ from typing import TYPE_CHECKING, Literal
 import polars as pl
 
 from gctrace_analyzer.analysis.compare.change import OTHER_LOAD, Change
-from gctrace_analyzer.analysis.compare.compare import late_of, lengths_differ
-from gctrace_analyzer.analysis.thresholds import DEFAULT
+from gctrace_analyzer.analysis.compare.compare import late_of
 from gctrace_analyzer.frozen import frozen
 from gctrace_analyzer.units import digits
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from gctrace_analyzer.analysis.compare.compare import Measured
 
@@ -109,8 +108,7 @@ def differences(
         changes: the change of each metric.
         load_is_given: False if the program allocates as fast as it can.
     """
-    sides = (before[1], after[1])
-    yield from _load_difference(changes["alloc_mib_per_s"], sides, load_is_given=load_is_given)
+    yield from _load_difference(changes["alloc_mib_per_s"], load_is_given=load_is_given)
     was, now = before[0], after[0]
     procs = [_procs(side[1]) for side in (before, after)]
     if procs[0] != procs[1] and "unknown" not in procs:
@@ -172,9 +170,7 @@ def may_be_equal(one: str, other: str) -> bool:
 _MINOR = re.compile(r"\b(?:go)?1\.(\d+)")
 
 
-def _load_difference(
-    change: Change, sides: Sequence[Sequence[Measured]], *, load_is_given: bool
-) -> Iterator[Difference]:
+def _load_difference(change: Change, *, load_is_given: bool) -> Iterator[Difference]:
     part = change.relative or 0.0
     if not change.is_tested or abs(part) <= OTHER_LOAD:
         return
@@ -196,35 +192,13 @@ def _load_difference(
             f"program allocates {'more' if part > 0 else 'less'} for the same work, or gets "
             f"{'more' if part > 0 else 'less'} work done per second.",
         )
-    work = _of_same_work(*sides) if lengths_differ(*sides) else None
-    if work:
-        yield Difference("note", "work", work)
-    elif not load_is_given:
+    else:
         yield Difference(
             "note",
             "throughput",
             f"The program probably allocates as fast as it can ({rates}). The rate is then a "
             "result, not the load.",
         )
-
-
-def _of_same_work(*sides: Sequence[Measured]) -> str | None:
-    """Returns how much a run costs, if each does the same work; None for logs of a part of it."""
-    every = [run for runs in sides for run in runs]
-    if not all(run.spans["first_gc"][0] == 1 and run.summary.alloc_total_mib for run in every):
-        return None
-
-    def by(less: str, figure: Callable[[Measured], float]) -> str:
-        was, now = (fmean(map(figure, runs)) for runs in sides)
-        return f"{digits(100 * abs(now / was - 1), 2)} % {less if now < was else 'more'}"
-
-    allocates = by("less", lambda run: run.summary.alloc_total_mib or 0.0)
-    # A log ends with its last cycle, not with the program.
-    if all(run.evidence >= DEFAULT.short_log_cycles for run in every):
-        first = f"takes {by('less', lambda run: run.seconds)} time"
-    else:
-        first = f"has {by('fewer', lambda run: run.summary.cycles)} cycles"
-    return f"If each run does the same work, a run {first} and allocates {allocates}."
 
 
 def _procs(side: Sequence[Measured]) -> str:

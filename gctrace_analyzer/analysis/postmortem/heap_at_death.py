@@ -65,30 +65,24 @@ class HeapAtDeath:
         """The GOMEMLIMIT to advise, under which GC does not run often."""
         return roomy_limit(self.least_limit_mib)
 
-    def with_room(self, limit: float, gomemlimit: float) -> str:
-        """Returns which limits leave the live heap room, in the given proportion."""
-        roomy = self.roomy_limit_mib
-        return (
-            f"raise the limit of {limit:,.0f} MiB to at least {roomy * limit / gomemlimit:,.0f} "
-            f"MiB, and set GOMEMLIMIT={roomy:.0f}MiB"
-        )
-
     def if_little_room(self, gomemlimit: float, limit: float) -> str:
         """Returns what a GOMEMLIMIT close to the live heap costs, and which limits avoid that."""
         is_close = gomemlimit < self.roomy_limit_mib
         return (
-            " GC then runs often, because the live heap has little room. Better: "
-            f"{self.with_room(limit, gomemlimit)}."
+            " GC then runs often, because the live heap has little room. Better: raise the limit "
+            f"of {limit:,.0f} MiB to at least {self.roomy_limit_mib * limit / gomemlimit:,.0f} "
+            "MiB, and the setting in proportion."
         ) * (self.live_mib is not None and is_close)
 
     def raising(self, facts: Evidence, limit: float) -> str:
         """Returns how far to raise a limit under which no GOMEMLIMIT leaves room to GC."""
-        raised = self.with_room(limit, MOST_OF_LIMIT * limit)
-        first = f"To buy time, {raised}" if facts.minute.grew else f"R{raised[1:]}"
+        first = "To buy time, raise" if facts.minute.grew else "Raise"
         needs = " (Go 1.19 or later)" * facts.is_before_limits
+        roomy = self.roomy_limit_mib
         return (
-            f"{first}{needs}: {self.live_mib or 0:,.0f} MiB are live heap, so no GOGC or "
-            f"GOMEMLIMIT leaves GC enough room under {limit:,.0f} MiB."
+            f"{first} the limit of {limit:,.0f} MiB to at least {roomy / MOST_OF_LIMIT:,.0f} MiB, "
+            f"and set GOMEMLIMIT={roomy:.0f}MiB{needs}: {self.live_mib or 0:,.0f} MiB are live "
+            f"heap, so no GOGC or GOMEMLIMIT leaves GC enough room under {limit:,.0f} MiB."
         )
 
     def limit_with_room(self, limit: float) -> int | None:
@@ -99,6 +93,13 @@ class HeapAtDeath:
         if outside > limit - room:
             room = DEFAULT.tight_limit_share * limit - outside
         return int(room) if room >= self.least_limit_mib else None
+
+    @property
+    def memory_limit_most_mib(self) -> float | None:
+        """The highest GOMEMLIMIT with room for what was outside Go: 0 if none, None if unknown."""
+        if self.live_mib is None or not self.is_outside:
+            return None
+        return float(self.limit_with_room(self.ceiling_mib or 0.0) or 0)
 
     @property
     def off_heap_mib(self) -> float | None:

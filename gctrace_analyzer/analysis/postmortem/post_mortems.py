@@ -108,6 +108,7 @@ class PostMortem(Plain):
     go_other_mib: float | None
     off_heap_mib: float | None
     off_heap_most_mib: float | None
+    memory_limit_most_mib: float | None
     reading: tuple[str, ...]
     advice: tuple[str, ...]
     preventable: str

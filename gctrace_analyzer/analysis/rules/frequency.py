@@ -55,7 +55,8 @@ def gc_always_on(facts: ProcessFacts) -> Iterator[Evidence]:
     "too-frequent",
     meaning="GC cycles follow each other closely, and each has a fixed cost in CPU and pauses.",
     condition="The median time from one cycle to the next is under {t.frequent_warn_ms:g} ms, "
-    "and not all cycles are forced. A warning only if GC also takes over {t.gc_cpu_warn:.0%} "
+    "not all cycles are forced, and GC does not take less than {t.gc_cpu_little:.0%} of the CPU. "
+    "A warning only if GC also takes over {t.gc_cpu_warn:.0%} "
     "of the CPU (GC001), and not mostly in pauses; bad if the median is then under "
     "{t.frequent_bad_ms:g} ms. Not a warning if the cycles come in bursts (mean "
     "time between cycles over 5 times the median). Needs at least {t.min_cycles} cycles and "
@@ -71,6 +72,8 @@ def too_frequent(facts: ProcessFacts) -> Iterator[Evidence]:
     t, summary = facts.thresholds, facts.summary
     interval_ms = summary.gc_interval_p50_ms
     if is_start_up(facts) or interval_ms is None or interval_ms >= t.frequent_warn_ms:
+        return
+    if summary.gc_cpu_share is not None and summary.gc_cpu_share < t.gc_cpu_little:
         return
     # Long pauses have other causes than the number of cycles.
     is_costly = (summary.gc_cpu_share or 0) > t.gc_cpu_warn and stopped_gc_share(facts) is None

@@ -215,8 +215,7 @@ def live_heap_spike(facts: ProcessFacts) -> Iterator[Evidence]:
     "deviation of each is under {t.step_spread:.0%} of the level or the step. Neither level "
     "drifts: the medians of its first and last thirds differ by at most {t.step_drift:.0%} of "
     "the step. Needs at least {t.short_log_cycles} cycles.",
-    advice="Find out what happened between the two levels, such as a filled cache, a release "
-    "or a ballast.",
+    advice="Find out what happened between the two levels, such as a filled cache or a release.",
     needs="live heap of at least {t.short_log_cycles} cycles",
     contradicted_by="steady growth (GC021)",
     source="golang/go#14735",
@@ -244,8 +243,7 @@ def live_heap_step(facts: ProcessFacts) -> Iterator[Evidence]:
     condition="The live heap is at least {t.ballast_min_mib:.0f} MiB from the first or second "
     "cycle on and varies by at most {t.ballast_spread:.0%} of its minimum, and the memory "
     "limit does not set most goals. Needs at least {t.min_cycles} cycles.",
-    advice="Replace a ballast with a higher GOGC and GOMEMLIMIT (Go 1.19 and later), which "
-    "have the same effect.",
+    advice="If it is a ballast, replace it with a higher GOGC and GOMEMLIMIT (Go 1.19 and later).",
     needs="live heap from the first cycles on",
     contradicted_by="a cache or data set that is loaded at the start: a heap profile shows "
     "which",
@@ -268,5 +266,5 @@ def ballast_present(facts: ProcessFacts) -> Iterator[Evidence]:
             {"live_min_mib": low, "live_max_mib": high},
             advice=None
             if facts.may_be_from(1, 19)
-            else "Keep the ballast: this Go release has no memory limit that could replace it.",
+            else "If it is a ballast, keep it: this Go release has no memory limit to replace it.",
         )

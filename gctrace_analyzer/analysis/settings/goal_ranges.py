@@ -129,7 +129,9 @@ def _steps(within: Within, *, go15: bool) -> tuple[Any, ...]:
     """Returns the columns of `gogc_ranges` in six steps, each of which needs the ones before."""
     is_new = pl.col("stacks_mib").is_not_null()
     # The goal of a cycle that stops for all is the heap at its start.
-    shown = pl.when(~stops_for_all()).then("heap_goal_mib").cast(pl.Float64)
+    # Without stacks, only the format shows by which rules it was set.
+    known = is_new | pl.col("format").is_not_null()
+    shown = pl.when(~stops_for_all() & known).then("heap_goal_mib").cast(pl.Float64)
     sizes = [*_before(within, go15=go15), shown.alias("goal")]
     live, roots, error = pl.col("live"), pl.col("_roots"), pl.col("_error")
     goal, start = pl.col("goal"), pl.col("heap_start_mib").cast(pl.Float64)
@@ -168,6 +170,7 @@ def _steps(within: Within, *, go15: bool) -> tuple[Any, ...]:
     # Since Go 1.18, GOGC always leaves the sweeper 1 MiB.
     is_swept = is_new & (goal <= live) & (error > 0)
     no_goal = pl.col("heap_goal_mib").is_null() & pl.col("format").is_in(_MAY_HAVE_NO_GOAL)
+    no_goal = no_goal.fill_null(value=False)
     ranges = {
         "goal": goal,
         "live": live,

@@ -71,7 +71,7 @@ def regimes(
     found: dict[int | None, tuple[Regime, ...]] = {}
     setters = []
     ranges = gogc_ranges(cycles).hstack(
-        cycles[["process", "gc_num", "start_s", "procs", "heap_start_mib"]]
+        cycles[["process", "gc_num", "start_s", "procs", "heap_start_mib", "format"]]
     )
     for rows in by_process(ranges.with_row_index("row")):
         process = rows["process"][0]
@@ -147,10 +147,10 @@ def _settings(
         is_unclear = part.in_turn is not None or (part.both and not _exceeds(own))
         part = part._replace(both=is_unclear)
         own = in_steps(own, *_explained(part, own))
-        shown = complete(own, "low", "goal")
+        shown, is_of_log = complete(own, "low", "goal"), own["format"].count() > 0
         by_limit = where(shown, shown["by_limit"])
         setting = _Setting(
-            *_gogc(part, where(shown, shown["by_gogc"]), by_limit, known),
+            *_gogc(part, where(shown, shown["by_gogc"]), by_limit, known, is_of_log=is_of_log),
             *_limit(part, own, by_limit, known),
             part.both,
         )
@@ -236,9 +236,9 @@ def _regimes_of(setting: _Setting, rows: pl.DataFrame, shown: pl.DataFrame) -> I
 
 
 def _gogc(
-    part: Part, by_gogc: pl.DataFrame, by_limit: pl.DataFrame, known: Known
+    part: Part, by_gogc: pl.DataFrame, by_limit: pl.DataFrame, known: Known, *, is_of_log: bool
 ) -> tuple[_Interval, str | None]:
-    """Returns GOGC and the source."""
+    """Returns GOGC and the source; `is_of_log` is False for a frame that may lack columns."""
     stated, gogc = known.gogc, part.state.gogc
     exact = _Interval.exact(stated.value), stated.source
     if stated.wins or (part.state.is_off and stated.value == math.inf):
@@ -256,7 +256,11 @@ def _gogc(
     shown = int(by_gogc["low"].is_finite().sum())
     is_assumed = shown < search.FEWEST_GOALS and gogc == search.DEFAULT_GOGC
     if not len(by_gogc):
-        return exact if stated.value else (_Interval(gogc), "assumed" if is_assumed else None)
+        return (
+            exact
+            if stated.value or not is_of_log
+            else (_Interval(gogc), "assumed" if is_assumed else None)
+        )
     lows = by_gogc["low_raised"]
     low = max(quantile(lows.filter(lows.is_finite()), 0.9), 0.0)
     high = quantile(by_gogc["high"], 0.1)
@@ -281,7 +285,7 @@ def _limit(
     """Returns the memory limit and the source."""
     stated, stacks = known.limit, median(rows["stacks"])
     exact = _Interval.exact(stated.value), stated.source
-    if stated.wins:
+    if stated.wins or not (rows["stacks"].count() or rows["format"].count()):
         return exact
     if stated.value is not None and explained.above_limit(rows, stated.value):
         stated = explained.Stated()

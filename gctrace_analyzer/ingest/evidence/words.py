@@ -205,6 +205,7 @@ OWN_REPORT = (
     r"\A(?:[^\n]{1,999} · (?:[\d,]+ cycles?|no gctrace|[^\n·]{1,30} in total of \d+ processes)"
     r"[^\n·]{0,40}\n|(?:A:|before) +[^\n]+ allocated\n|\d[\d,]* files? · [\d,]+ processe?s?\b|"
     r"## Go garbage collection\b|\{\s*\"schema_version\": \d+,\s*\"(?:sources|verdict)\"|"
+    r"\{\"file\":\"[^\"\n]{0,999}\",\"server\":|"
     r"\s*<!doctype html>(?s:.{0,999})<meta name=\"generator\" content=\"gctrace-analyzer)"
 )
 """The first line of a report of this package, in each of its formats."""

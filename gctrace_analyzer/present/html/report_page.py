@@ -224,7 +224,7 @@ def _process(report: Report, axis: Axis) -> dict[str, object]:
 
 def _plots(axis: Axis, report: Report, worst: Future[object]) -> dict[str, Figure]:
     """Returns the plots with a chart on the page; plots over time share one axis."""
-    names = ("timeline", "trade_off", "pauses", "frequency", "goal", "assist", "mmu", "memory")
+    names = ("timeline", "trade_off", "pauses", "frequency", "assist", "goal", "mmu", "memory")
     plots = {name: on(axis, report, name) for name in names if name != "mmu"}
     worst.result()
     plots = {name: plots.get(name) or on(axis, report, name) for name in names}

@@ -249,7 +249,7 @@ def _thrashing(pairs: Sequence[Pair]) -> Iterator[str]:
 
 def further_notes(pairs: Sequence[Pair]) -> Iterator[str]:
     """Yields the notes about the inputs and the predictions, except those shown first."""
-    first = (*_FIRST, "work") if len(pairs) == 1 else ()
+    first = _FIRST if len(pairs) == 1 else ()
     for difference in all_differences(pairs):
         if difference.kind == "note" and difference.what not in first:
             yield difference.sentence
@@ -355,10 +355,9 @@ def _verdict(pair: Pair) -> str:
         load = _load(pair)
         same_ = " or ".join(filter(None, (", ".join(parts["~"][:-1]), *parts["~"][-1:])))
         changes = changes or f"No significant change{same_ and f' of {same_}'}"
-    work = next((f" {one.sentence}" for one in pair.differences if one.what == "work"), "")
     if doubts := " and ".join(words for what, words in _DOUBTS.items() if what in kinds):
         load += f", {'but' if load in _EQUAL_LOADS else 'and'} {doubts}"
-    return f"{changes}; {load}.{work}"
+    return f"{changes}; {load}."
 
 
 _PRICES = {

@@ -231,29 +231,19 @@ def _allocation(report: Report) -> Iterator[KeyFigure]:
         yield KeyFigure("Allocation", *((texts[1], "") if s.is_too_short_for_rates else texts))
 
 
-_DIGITS = ((0.05, 3), (0.1, 2), (1.0, 1))
-"""Digits of the allocation, by the share of it by which truncated sizes may be off."""
+_EXACT = 0.05
+"""Share of the allocation. If truncated sizes may be off by more, the rate is an estimate."""
 
 
 def allocation(report: Report) -> tuple[str, str]:
-    """Formats the rate of allocation and its total, with as many digits as are known."""
+    """Formats the rate of allocation and its total, and says which of them are estimates."""
     s = report.analysis.summary
-    per_s, total = s.alloc_mib_per_s or 0.0, s.alloc_total_mib
-    if report.analysis.by_dumps or total is None:
-        about = "about " * ("alloc_mib_per_s" in s.estimated)
-        return about + rate_text(s, per_s, mib_per_s), f"{mib(total)} in total"
-    error = rates_of(report.analysis.spans, ROUNDING)[ROUNDING] or 0.0
-    digits = next(digits for most, digits in _DIGITS if error <= most)
     # The runtime counts memory that a processor holds for its next objects as allocated.
-    in_total = f"about {_rounded(mib(float(f'{total:.{digits}g}')))} in total"
-    if digits == 3:
-        return rate_text(s, per_s, mib_per_s), in_total
-    return f"about {_rounded(mib_per_s(float(f'{per_s:.{digits}g}')))}", in_total
-
-
-def _rounded(text: str) -> str:
-    """Returns a size without a digit that rounding left empty."""
-    return text.replace(".0 ", " ")
+    of_total = "about " * (not report.analysis.by_dumps and s.alloc_total_mib is not None)
+    error = rates_of(report.analysis.spans, ROUNDING)[ROUNDING] or 0.0 if of_total else 0.0
+    of_rate = "about " * (error > _EXACT or "alloc_mib_per_s" in s.estimated)
+    rate_ = rate_text(s, s.alloc_mib_per_s or 0.0, mib_per_s)
+    return f"{of_rate}{rate_}", f"{of_total}{mib(s.alloc_total_mib)} in total"
 
 
 def with_trends(report: Report, figures: Iterable[KeyFigure]) -> list[KeyFigure]:

@@ -244,7 +244,7 @@ def _setting_blocks(
         which = (*which_process(report.analysis, advised_process(report.analysis)),)
         kept = (row for row in reasons[most:] if row[1] in which or row[1].startswith(OF_LEVEL))
         reasons = [*reasons[:most], *kept]
-    said += "the memory limit of the container is unknown" * ("container has room" in said)
+    said += "the container's memory limit is unknown" * ("container has room" in said)
     reasons = [(label, text) for label, text in reasons if text.partition(": s")[0] not in said]
     signs = advice.legend(shown)
     return [

@@ -71,8 +71,8 @@ and down: then the smallest one of the second half has not risen half as much.""
 _KEPT = "GODEBUG=gctrace=1 and keep its standard error"
 _GCTRACE = f"{_KEPT}, or record several dumps with their times"
 _TO_RECORD = (
-    f"run the program with {_GCTRACE} (all of MemStats, expvar or /metrics; "
-    "`gctrace-analyze prometheus URL` asks a server that scrapes it)."
+    f"run the program with {_GCTRACE}, such as `(date; curl -s URL/metrics) >> dumps.txt` "
+    "(`gctrace-analyze prometheus URL` asks a server that scrapes it)."
 )
 _RECORD = f"R{_TO_RECORD[1:]}"
 _RECORD_IF_GO = f"If it is written in Go, {_TO_RECORD}".replace("run the program", "run it")

@@ -67,7 +67,10 @@ def test_a_frequent_collector_gets_a_higher_gogc() -> None:
     assert first["gogc"] > 100
     assert present["now"]
     assert first["gc_per_s"] < 10 < present["gc_per_s"]
-    assert first["risk"] == "the memory limit of the container is unknown: specify it"
+    assert (
+        first["risk"]
+        == "the container's memory limit is unknown: specify it (`--container-limit`)"
+    )
 
 
 def test_a_calm_program_needs_no_change() -> None:

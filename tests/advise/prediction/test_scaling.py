@@ -178,7 +178,10 @@ def test_gc_cpu_above_a_tenth_is_brought_below_it() -> None:
     assert first["gogc"] == 200
     assert first["gc_cpu_share"] <= 0.1 + 1e-9
     assert "% fewer cycles for a peak heap of" in first["why"]
-    assert first["risk"] == "the memory limit of the container is unknown: specify it"
+    assert (
+        first["risk"]
+        == "the container's memory limit is unknown: specify it (`--container-limit`)"
+    )
     assert first["confidence"] == "high"
     assert first["gain_gc_cpu_share"] == pytest.approx(0.3 - first["gc_cpu_with_idle_share"])
     assert first["gain_gc_cpu_share_low"] <= first["gain_gc_cpu_share"]

@@ -486,7 +486,7 @@ gc 5 @0.530s 12%: 0.13+20+0.029 ms clock, 0.26+1.3/8.0/8.3+0.059 ms cpu, 46->50-
 
 
 def test_shorter_runs_of_a_bound_program_may_do_the_same_work(tmp_path: Path) -> None:
-    """Of one run a side nobody knows: totals are shown, and a rate is no result."""
+    """Of one run a side nobody knows: a rate is no result."""
     paths = []
     for name, cycles, mib in (("before", 120, 8), ("after", 40, 12)):
         lines = []
@@ -505,14 +505,5 @@ def test_shorter_runs_of_a_bound_program_may_do_the_same_work(tmp_path: Path) ->
     assert rate.is_significant
     assert rate.verdict is None
     shown = " ".join(str(found).split())
-    assert "If each run does the same work, a run takes 66 % less time" in shown
-    longer = " ".join(str(gca.compare(*map(str, reversed(paths)))).split())
-    assert "If each run does the same work, a run takes 196 % more time" in longer
-    # A log ends with its last cycle: of a few, the time of the run is unknown.
-    lines = paths[1].read_text().splitlines(keepends=True)
-    paths[1].write_text("".join(lines[:12]))
-    few = " ".join(str(gca.compare(*map(str, paths))).split())
-    assert "If each run does the same work, a run has 90 % fewer cycles and allocates" in few
-    # A log that begins later shows no whole run.
-    paths[1].write_text("".join(lines[12:]))
-    assert "If each run does the same work" not in str(gca.compare(*map(str, paths)))
+    assert "If each run" not in shown
+    assert [one.what for one in found.pairs[0].differences] == ["throughput"]

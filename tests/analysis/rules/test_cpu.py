@@ -154,6 +154,12 @@ def test_gc_cpu_that_is_mostly_pauses_leads_to_what_stops_the_program() -> None:
     assert first["why"] == ("no change: find out first why pauses take 27 % of the time")
 
 
+def test_frequent_cycles_that_cost_under_one_percent_are_no_finding() -> None:
+    for background, found in ((0.1, False), (5, True)):
+        text = log_of(200, every=0.05, mark=0.1, background=background, assist=0)
+        assert ("GC003" in read_text(text).findings()["id"].to_list()) is found
+
+
 def test_many_short_pauses_that_take_most_of_gc_cpu_are_named() -> None:
     text = log_of(60, every=0.02, background=1).replace(
         ": 0.02+5+0.02 ms clock, 0.04", ": 3.00+5+0.02 ms clock, 6.00"

@@ -239,7 +239,7 @@ def test_a_constant_live_heap_from_the_first_cycle_on_is_a_ballast() -> None:
     (finding,) = matches(live_heap.ballast_present, facts)
     assert "GOMEMLIMIT" in finding.advice
     (old,) = matches(live_heap.ballast_present, replace(facts, go_versions=(None, (1, 17))))
-    assert old.advice.startswith("Keep the ballast")
+    assert old.advice.startswith("If it is a ballast, keep it")
     assert not matches(live_heap.ballast_present, facts_of(log_of(4, live=200, goal=400)))
 
 
