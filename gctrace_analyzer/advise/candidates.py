@@ -271,8 +271,8 @@ def _why_clearing(predictor: Predictor, _: Setting) -> str:
 def times_the_least(least: float) -> str:
     """Returns a roomy limit as a multiple of the lowest safe one (MiB)."""
     return (
-        f"{DEFAULT.roomy_limit_times:g} × the {least:,.0f} MiB estimated for the live heap and "
-        "other memory"
+        f"{DEFAULT.roomy_limit_times:g} × the {least:,.0f} MiB that the live heap and other "
+        "memory may need"
     )
 
 

@@ -93,11 +93,8 @@ def cpu_of(row: Row) -> float:
 
 def low_enough(row: Row, most: float) -> str:
     """Returns that GC CPU is low enough, and that this is without the idle marking of tables."""
-    share, shown = row["gc_cpu_share"], cpu_of(row)
-    # Rounded to the limit, a share would not look lower.
-    value = f" {percent(share)}," * (round(share, 3) < most)
-    of = f" without idle marking is{value}" if shown > most else " is"
-    return f"GC CPU{of} below {100 * most:.2g} %"
+    of = " without idle marking" * (cpu_of(row) > most)
+    return f"GC CPU{of} is below {100 * most:.2g} %"
 
 
 DIFFERENT = 1.1

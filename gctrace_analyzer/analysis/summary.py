@@ -111,12 +111,12 @@ class Summary(Plain):
         return (low, high) if is_wide and 100 * high >= LEAST_PERCENT else None
 
     @property
-    def has_range(self) -> bool:
-        """Whether GC CPU is shown as a range: of its time, or else of its share."""
+    def has_wide_range(self) -> bool:
+        """Whether GC CPU is shown as a range that asks for a reason: of its time, or its share."""
+        low, high = self.gc_cpu_range or (0.0, 0.0)
         low_s, high_s = self._cost_ends_s
-        return self.gc_cpu_range is not None and (
-            low_s < high_s or not self.is_too_short_for_rates
-        )
+        is_shown = low_s < high_s or not self.is_too_short_for_rates
+        return is_shown and high - low > _TO_EXPLAIN * (self.gc_cpu_share or 0.0)
 
     @property
     def rate_factors(self) -> tuple[float, float | None] | None:
@@ -187,8 +187,11 @@ class Summary(Plain):
 _NEARLY_ALL = 0.9
 """Share of the time that counts as nearly all."""
 
-_WIDE = 0.05
+_WIDE = 0.02
 """Share of GC CPU. If an end is farther from it, the range is shown instead of one value."""
+
+_TO_EXPLAIN = 0.1
+"""Share of GC CPU. A report says why a range of it is wider than this."""
 
 _EXACT = 0.02
 """Share of a CPU time. In a narrower range, both ends have nearly the same two digits."""
@@ -252,7 +255,7 @@ def summarize(
         figures["assist_share_of_cpu"] = None if is_most else of_gc * share
     warnings.extend(about_cpus(spans))
     summary = Summary(**figures, warnings=())
-    if summary.has_range:
+    if summary.has_wide_range:
         by_print = bool(corrected) and (bounds is with_printed or share != added_up)
         by_print &= not summary.is_too_short_for_rates or has_gaps
         warnings.append(about_range(spans, by_print=by_print))
@@ -329,9 +332,9 @@ def caveats(
     points = check_points or 0.0
     if _contradicts(check_points, has_gaps=processes["missing_cycles"].sum() > 0):
         yield (
-            f"The log contradicts itself: its lines add up to {abs(points):.1f} points "
-            f"{'more' if points > 0 else 'less'} GC CPU than it prints. Lines may be missing, or "
-            "the output of several programs may be mixed."
+            f"The log contradicts itself: its lines add up to as much as {abs(points):.1f} points "
+            f"{'more' if points > 0 else 'less'} GC CPU than one of them prints. Lines may be "
+            "missing, or the output of several programs may be mixed."
         )
     yield from _about_restarts(processes)
 

@@ -466,7 +466,7 @@ def test_a_limit_that_the_container_has_no_room_for_is_raised_together_with_it(
     assert why.endswith(f": {raising}, or reduce the live heap")
     assert report.verdict is not None
     assert report.verdict.action.startswith(
-        f"R{raising[1:]} (1.5 × the 141 MiB estimated for the live heap "
+        f"R{raising[1:]} (1.5 × the 141 MiB that the live heap "
     )
 
 

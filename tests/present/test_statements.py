@@ -436,7 +436,7 @@ def test_the_advice_is_for_the_process_that_the_verdict_is_about() -> None:
     assert report.verdict.process == 0
     assert report.verdict.sentence.startswith("thrash-go1.19.log: GOMEMLIMIT is too low")
     assert report.verdict.action == alone.action
-    assert "1.5 × the 166 MiB estimated for the live heap" in report.verdict.action
+    assert "1.5 × the 166 MiB that the live heap" in report.verdict.action
 
 
 @pytest.mark.parametrize(("times", "unit"), [(1, "MiB"), (1000, "GiB")])

@@ -36,6 +36,7 @@ from gctrace_analyzer.analysis.postmortem.match import (
 from gctrace_analyzer.analysis.postmortem.pairing import larger_beside
 from gctrace_analyzer.analysis.postmortem.proof import BY_KERNEL, of_other_cause
 from gctrace_analyzer.analysis.settings.known import known_of_container
+from gctrace_analyzer.analysis.settings.limits import STACK_TIMES
 from gctrace_analyzer.analysis.settings.naming import limit_ends, present
 from gctrace_analyzer.analysis.settings.releases import is_before_limits, may_limit
 from gctrace_analyzer.analysis.settings.setters import limit_sets_most_goals
@@ -468,8 +469,9 @@ def _memory_at_death(
         other = (given["sys_bytes"][-1] - given["heap_sys_bytes"][-1]) / MIB
     elif len(cycles):
         last = cycles.row(-1, named=True)
-        roots = [last["stacks_mib"], last["globals_mib"]]
-        other = None if None in roots else float(sum(roots))
+        roots = last["stacks_mib"], last["globals_mib"]
+        # A limit counts whole stacks, of which the log has the part that was scanned.
+        other = None if None in roots else STACK_TIMES[1] * roots[0] + roots[1]
     counts_files = (
         death.is_of_files
         or death.file_rss_bytes == 0

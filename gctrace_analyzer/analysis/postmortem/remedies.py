@@ -275,7 +275,7 @@ def _beside_outside(
     if room is not None and (gomemlimit is None or room < gomemlimit):
         yield (
             f"Set GOMEMLIMIT={room}MiB: it leaves {limit - room:,.0f} of the {limit:,.0f} MiB "
-            "for memory outside the heap, which must not grow."
+            "for memory that it does not count, which must not grow."
             f"{heap.if_little_room(room, limit)}"
         )
     elif room is None and heap.is_mostly_outside:

@@ -81,13 +81,14 @@ def limit_thrash(facts: ProcessFacts) -> Iterator[Evidence]:
     # Metrics without a limit only show how little room there is.
     is_limit = facts.cycle_pauses is None or worst["limiter"] or len(facts.limited_cycles)
     settings, advice = ("GOMEMLIMIT", None) if is_limit else ("GOMEMLIMIT or GOGC", EITHER)
-    headline = (
-        f"{settings} is too low for the live heap{cost_of_thrashing(facts)}.{_since(facts)}"
-    )
+    # A limit counts stacks as well.
+    sizes = (median(not_null(facts.cycles[f"{name}_mib"])) for name in ("stacks", "heap_live"))
+    kept = "the live heap and the stacks" if next(sizes) > next(sizes) / 2 else "the live heap"
+    headline = f"{settings} is too low for {kept}{cost_of_thrashing(facts)}.{_since(facts)}"
     in_passing = _thrashed_in_passing(facts)
     if (eased := limit_eased(facts.cycles, facts.thresholds)) is not None:
         until = duration_text(eased.until_s)
-        headline = f"Until {until}, GOMEMLIMIT was too low for the live heap. {eased}"
+        headline = f"Until {until}, GOMEMLIMIT was too low for {kept}. {eased}"
         advice = _EASED
     yield Evidence(
         "bad" if eased is None and not in_passing else "warn",

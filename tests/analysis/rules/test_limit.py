@@ -264,7 +264,7 @@ def test_thrashing_in_passing_is_an_effect_of_a_tight_limit(
     raised = r"Set GOMEMLIMIT=1\d\dMiB"
     assert re.match(raised, found.action)
     # At 1.5 times the least limit, the effective GOGC is about where a limit ceases to be tight.
-    assert "(1.5 × the 125 MiB estimated for the live heap" in found.action
+    assert "(1.5 × the 125 MiB that the live heap" in found.action
     assert (found.start_s is None) == (root == "limit-tight")
 
 
