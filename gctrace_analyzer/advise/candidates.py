@@ -14,6 +14,7 @@ from gctrace_analyzer.advise.prediction import pacer
 from gctrace_analyzer.advise.prediction.model import Setting
 from gctrace_analyzer.analysis.postmortem.facts import MOST_OF_LIMIT
 from gctrace_analyzer.analysis.rules.finding import percent
+from gctrace_analyzer.analysis.settings.search import DEFAULT_GOGC
 from gctrace_analyzer.analysis.thresholds import DEFAULT, roomy_limit
 from gctrace_analyzer.frozen import frozen
 from gctrace_analyzer.units import size_text
@@ -25,6 +26,10 @@ if TYPE_CHECKING:
 
 STEPS = (25.0, 35.0, 50.0, 75.0, 100.0, 150.0, 200.0, 300.0, 400.0, 800.0)
 """The GOGC values that are tried."""
+
+BALLAST_MIB = (16.0, 1024.0)
+"""Lowest and highest ballast that is tried. A smaller one has no effect. A program with a larger
+live heap needs none: there the live heap does not make cycles frequent."""
 
 AT_LIMIT = 0.93
 """Share of GOGC. If the effective GOGC is below it, the memory limit sets the heap goal."""
@@ -202,6 +207,14 @@ def _roomier(predictor: Predictor) -> Iterator[Setting]:
         yield Setting(predictor.now.gogc, limit, predictor.now.ballast)
 
 
+def _ballast(predictor: Predictor) -> Iterator[Setting]:
+    low, high = BALLAST_MIB
+    live = predictor.live_mib if predictor.load is None else predictor.load.true_live
+    size = 2.0 ** math.ceil(math.log2(max(live or 0.0, 1.0)))
+    if size <= high:
+        yield Setting(predictor.now.gogc, None, max(size, low))
+
+
 def _instead(predictor: Predictor) -> Iterator[Setting]:
     now = predictor.now
     live = max((predictor.live_mib or 0.0) - now.ballast, 1.0)
@@ -315,6 +328,15 @@ RULES: tuple[CandidateRule, ...] = (
         "thrashes",
         "guide: GOGC=off with a limit; mgcpacer.go: no periodic cycle without GOGC",
         is_near=True,
+    ),
+    CandidateRule(
+        "ballast",
+        lambda b: not (b.has_limit or b.now.ballast) and (b.now.gogc or 0) >= DEFAULT_GOGC,
+        _ballast, lambda b, s: f"a small ballast keeps cycles rare even while the live heap is "
+        f"small; {without_ballast(b, s)}",
+        "needs code that keeps a slice alive; counts as virtual memory (VSZ), not RSS, until it is "
+        "written to or backed by huge pages; from Go 1.19 on a memory limit is better",
+        "blog.twitch.tv go-memory-ballast; golang/go#23044",
     ),
     CandidateRule(
         "steps-without-ballast", lambda b: b.has_limit and bool(b.now.ballast),

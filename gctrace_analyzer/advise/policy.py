@@ -147,7 +147,14 @@ def recommend(
     calm = [row for row in rows if not is_turned_down(row, predictor, squeezed=False)]
     if not calm and not fits(present, predictor):
         calm = [row for row in rows if not is_turned_down(row, predictor, squeezed=True)]
-    scored = sorted(calm, key=lambda row: score(row, present, aim, gc_cpu_target))
+    # GOGC has the effect of a ballast without a code change, so a ballast is listed, never advised.
+    scored = sorted(
+        calm,
+        key=lambda row: (
+            row["rule"] == "ballast",
+            score(row, present, aim, gc_cpu_target),
+        ),
+    )
     best, reason = _best(scored, present, predictor, _Wanted(aim, gc_cpu_target, dear))
     if best is None:
         _explain_no_change(present, predictor, reason)
@@ -293,14 +300,16 @@ def _worth_it(
 
     Of the settings that are nearly as good as the best, it takes the one with the least memory.
     """
-    aim = wanted.aim
+    aim, usual = wanted.aim, [row for row in scored if row["rule"] != "ballast"]
+    if not usual:
+        return None, _none_fits(predictor, wanted.dear)
     is_by_time = present["run_time_ratio"] is not None
     low = present["gogc"] is not None and present["gogc"] < DEFAULT.low_gogc
     least_cpu = DEFAULT.low_gogc_cpu if low else DEFAULT.gc_cpu_warn
     if aim == "balanced" and not is_by_time and present["gc_cpu_share"] < least_cpu:
         return None, low_enough(present, least_cpu)
-    tests = [failed(row, present, aim) for row in scored]
-    passing = [row for row, test in zip(scored, tests, strict=True) if test is None]
+    tests = [failed(row, present, aim) for row in usual]
+    passing = [row for row, test in zip(usual, tests, strict=True) if test is None]
     if not passing:
         closest = max(filter(None, tests), key=lambda test: test.number)
         return None, beyond_bounds(closest, wanted.dear(), present, aim) or closest.reason
@@ -349,12 +358,17 @@ def _explain_no_change(present: Row, predictor: Predictor, reason: str) -> None:
 
 
 def _others(rows: list[Row], best: Row, present: Row) -> list[Row]:
-    """Returns the alternatives: without the ballast, a smaller heap, and less GC CPU.
+    """Returns the alternatives: with or without a ballast, a smaller heap, and less GC CPU.
 
     Each differs from the best and the present setting, and costs little of the other resource.
     """
     less_cpu = min(SMALLER * cpu_of(best), cpu_of(best) - LEAST_SAVING)
-    ballast = [row for row in rows if row["rule"] == "no-ballast"]
+    ballast = [
+        row
+        for row in rows
+        if row["rule"] == "no-ballast"
+        or (row["rule"] == "ballast" and cpu_of(row) < cpu_of(present) - LEAST_SAVING)
+    ]
     shown, least = [best, present, *ballast[:1]], SMALLER * peak_of(best)
     least = min(least, peak_of(best) - LEAST_SAVED_MIB)
     smaller = (row for row in rows if peak_of(row) < least and is_cheap(row, present))

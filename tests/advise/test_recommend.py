@@ -212,10 +212,14 @@ def test_no_limit_is_recommended_for_go_1_18() -> None:
     assert "requires Go 1.19" in run.recommend(aim="cpu")["risk"][0]
 
 
-def test_no_ballast_is_named_where_none_is_set() -> None:
-    run = gca.read(OLD)
-    assert run.recommend()["ballast_mib"].unique().to_list() == [0.0]
-    assert "ballast" not in str(run.summary())
+def test_a_ballast_is_recommended_for_go_without_memory_limits() -> None:
+    rows = gca.read(OLD).recommend()
+    ballasts = rows.filter(pl.col("ballast_mib") > 0)
+    assert 1 not in ballasts["rank"]  # listed, never advised
+    assert ballasts.height == 1
+    assert "has the same heap goal while the live heap is" in ballasts["why"][0]
+    assert "(VSZ), not RSS" in ballasts["risk"][0]
+    assert not gca.read(BUSY).recommend().filter(pl.col("ballast_mib") > 0).height
 
 
 def test_a_ballast_is_address_space_until_it_is_written_to() -> None:
