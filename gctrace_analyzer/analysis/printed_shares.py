@@ -52,10 +52,19 @@ def bounded(figures: Mapping[str, Any], spans: pl.DataFrame) -> dict[str, Any]:
     if share is None:
         return {**bounds, "gc_cpu_cores": value * _procs(spans)}
     times = value / share if share else 1.0
+    # The percentages leave idle marking out, so its time stays as the lines have it.
+    added = {
+        "gc_cpu_with_idle_share": value - share,
+        "gc_cpu_with_idle_cores": (times - 1) * (figures["gc_cpu_cores"] or 0.0),
+    }
     # What lines that are missing took on idle CPUs is unknown.
     unknown = _WITH_IDLE if figures["missing_cycles"] and times != 1 else ()
     scaled = {
-        name: None if figures[name] is None or name in unknown else figures[name] * times
+        name: None
+        if figures[name] is None or name in unknown
+        else figures[name] + added[name]
+        if name in added
+        else figures[name] * times
         for name in (*_OF_CPU, *_WITH_IDLE)
     }
     return {**bounds, **scaled}

@@ -99,9 +99,10 @@ def _limit_text(regime: Regime) -> str:
 def limit_text(regime: Regime) -> str:
     """Returns an inferred limit: `a memory limit of 35 to 53 MiB`."""
     low, high = regime.memory_limit_mib_low, regime.memory_limit_mib_high
-    if not high:
-        return "a memory limit" + (f" of at least {low:,.0f} MiB" if low else "")
-    return f"a memory limit of {f'{low:,.0f} to' if low else 'at most'} {high:,.0f} MiB"
+    if not low:
+        return "a memory limit"
+    size = f"{low:,.0f} to {high:,.0f}" if high else f"at least {low:,.0f}"
+    return f"a memory limit of {size} MiB"
 
 
 def limit_ends(given: Known | None, regime: Regime | None) -> tuple[float, float] | None:

@@ -202,7 +202,9 @@ def _pauses(report: Report) -> tuple[str, str] | None:
     longest = [f"{known['max']} max"] if first == "p99" and "max" in known else []
     if (late_ms := longest_pause_after_start_up(report.analysis)) is not None:
         longest.append(f"{milliseconds(late_ms)} max after start-up")
-    time = _these(s, "the cycle", "the cycles") if s.is_of_single_cycles else "time"
+    # The first cycle of a process has the time since its start.
+    is_alone = s.is_of_single_cycles and report.analysis.cycles["gc_num"].min() != 1
+    time = _these(s, "the cycle", "the cycles") if is_alone else "time"
     of_time = [] if s.stw_share is None else [f"{share(s.stw_share)} of {time}"]
     if many := coarse.get("pauses"):
         longest, of_time = [], [f"not measurable: {many} are printed as 0"]
@@ -465,8 +467,5 @@ def _limit(report: Report) -> str:
     low, high = regime.memory_limit_mib_low, regime.memory_limit_mib_high
     if high is None:
         return f"inferred limit of at least {low:,.0f} MiB" if low and low >= 1 else ""
-    return (
-        f"inferred limit {low:,.0f}–{high:,.0f} MiB"
-        if low
-        else f"a limit under {high:,.0f} MiB"
-    )
+    # If all goals are the live heap itself, nothing shows how much memory is outside it.
+    return f"inferred limit {low:,.0f}–{high:,.0f} MiB" if low else ""

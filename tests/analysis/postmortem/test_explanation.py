@@ -246,7 +246,7 @@ def test_a_limit_that_leaves_room_for_the_rest_is_advised_with_it() -> None:
     # At most 512 - 300 = 212 MiB of the limit are no heap, and 0.95 * 512 - 212 = 274.4 are left.
     assert found.preventable == "yes"
     assert found.advice[0] == (
-        "Set GOMEMLIMIT=274MiB: it leaves 238 of the 512 MiB for memory outside the heap, which "
+        "Set GOMEMLIMIT=274MiB: it leaves 238 of the 512 MiB for memory that it does not count, which "
         "must not grow."
     )
     assert found.advice[1].startswith("Find out what uses the memory outside the heap")

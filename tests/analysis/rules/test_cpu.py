@@ -140,7 +140,7 @@ def test_gc_cpu_that_is_mostly_pauses_leads_to_what_stops_the_program() -> None:
     assert verdict.finding == "GC010"
     assert verdict.sentence == (
         "The pause after marking takes up to 34 ms: pauses take 27 % of the time. "
-        "GC takes 30 % of the CPU (1.8 of 6 CPUs)."
+        "GC takes 29–30 % of the CPU (up to 1.8 of 6 CPUs)."
     )
     assert verdict.action.startswith(
         "Check for a CPU quota and other programs on the same CPUs"
