@@ -35,8 +35,10 @@ def _parts(log: str) -> dict[str, str]:
     return {
         "whole": log,
         "first 3": "".join(lines[: begins[2] + 1]),
+        "one": lines[begins[len(begins) // 2]],
         "last 5": "".join(lines[begins[-5] :]),
         "every second line": "".join(thinned),
+        "every second of the last 12": "".join(lines[at] for at in begins[-12::2]),
     }
 
 
