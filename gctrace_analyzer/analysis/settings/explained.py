@@ -313,7 +313,8 @@ def _with_alternative(part: Part, seen: pl.DataFrame, known: Known, *, limited: 
         lows = rows["low_raised"].zip_with(raised, rows["low"])
         low, high = max(greatest(lows), 0.0), -greatest(-rows["high"])
         usual = search.usual_between(low, high)
-        is_one = 0 < low <= high and minima.n_unique() < 2
+        # Hardly anyone sets so low a GOGC, but a limit leaves as little room.
+        is_one = low + high > 2 * search.TINY_GOGC and low <= high and minima.n_unique() < 2
         if stated != (None, None):
             return part
         if usual is None and not is_one:

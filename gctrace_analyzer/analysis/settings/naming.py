@@ -169,7 +169,7 @@ def range_name(low: float | None, high: float | None) -> str:
     """Returns an interval of an inferred setting: `=33–51`, `≤51`, `≥33`."""
     if high is None:
         return f"≥{low:,.0f}"
-    if low == high:
+    if low is not None and f"{low:,.0f}" == f"{high:,.0f}":
         return f"={high:,.0f}"
     return f"={low:,.0f}–{high:,.0f}" if low and low >= 1 else f"≤{high:,.0f}"
 

@@ -43,9 +43,9 @@ DRIFT_LOW, DRIFT_HIGH = 0.7, 1.1
 DEFAULT_GOGC = 100.0
 
 LIMIT, ODD, TINY = 2.0, 2.5, 4.0
-"""Costs of a memory limit, of a GOGC that nobody would choose, and of one below `_TINY_GOGC`."""
+"""Costs of a memory limit, of a GOGC that nobody would choose, and of one below `TINY_GOGC`."""
 
-_TINY_GOGC = 10
+TINY_GOGC = 10
 
 USUAL: dict[float, float] = {
     **dict.fromkeys((50, 200, 400), 1.0),
@@ -129,14 +129,14 @@ def cost_of(gogc: float, stated: float | None = None) -> float:
         return 0.0
     if gogc == DEFAULT_GOGC:
         return 1.0
-    return USUAL.get(gogc, TINY if gogc < _TINY_GOGC else ODD)
+    return USUAL.get(gogc, TINY if gogc < TINY_GOGC else ODD)
 
 
 @cache
 def _values() -> pl.Series:
     """Returns the values of GOGC to try, in order."""
     steps = (1.035**step for step in range(241))
-    odd = {round(value, 1) if value < _TINY_GOGC else float(round(value)) for value in steps}
+    odd = {round(value, 1) if value < TINY_GOGC else float(round(value)) for value in steps}
     return pl.Series(sorted({*odd, *USUAL, DEFAULT_GOGC}), dtype=pl.Float64)
 
 
