@@ -376,3 +376,20 @@ def usual_interval_ms(metrics: pl.DataFrame) -> float | None:
         return None
     passed = gaps.cum_sum()
     return 1000 * float(gaps[int((passed < passed[-1] / 2).sum())])
+
+
+def median_over_time(metrics: pl.DataFrame, column: str) -> float | None:
+    """Returns the median of a size, the live heap or the goal, weighted by the time it lasted.
+
+    A live heap stays until the next cycle ends, and a goal is that of the time before. What it was
+    during cycles without a line is unknown: None if these are most of the time.
+    """
+    passed_s = pl.col("end_s").diff()
+    known_s = pl.when(pl.col("gc_num").diff() == 1).then(passed_s)
+    lasted_s = known_s.shift(-1 if column == "heap_live_mib" else 0).fill_null(0)
+    known = metrics.drop_nulls(["end_s", column])
+    sizes = known.select(pl.col(column).alias("size"), lasted_s=lasted_s).sort("size")
+    all_s, until_s = float(sizes["lasted_s"].sum()), sizes["lasted_s"].cum_sum()
+    if all_s <= float(known.select(passed_s.sum()).item() or 0.0) / 2:
+        return None
+    return float(sizes.filter(until_s >= all_s / 2)["size"][0])

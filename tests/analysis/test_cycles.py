@@ -175,7 +175,7 @@ def test_a_real_program_that_fills_its_heap_up_to_a_limit_is_not_one_with_a_low_
     notes = {each.label: each.note for each in headline.state(run.report())}
     assert (
         notes["Heap goal"]
-        == "set by GOGC and the memory limit; effective GOGC 42; last 50.0 MiB"
+        == "median over time; set by GOGC and the memory limit; effective GOGC 42"
     )
 
 

@@ -417,6 +417,8 @@ def sizes(trace: Trace, said: Said) -> Iterator[Pair]:
         truths: list[tuple[float, float]] = []
         if low:
             truths += [(mib(low, low_unit or unit), in_order[0]), (most, in_order[-1])]
+        elif "over time" in note:
+            truths.append((most, min(max(most, in_order[0]), in_order[-1])))
         elif not re.match("last|next", note) and "since" not in note:
             truths.append((most, median(own)))
         if last := re.search(rf"last {SIZE}", note):

@@ -1390,6 +1390,29 @@ def test_a_range_of_gc_cpu_is_one_wherever_it_is_shown() -> None:
         assert "–" in row[3]
 
 
+def test_the_sizes_of_the_heap_are_those_of_most_of_the_time() -> None:
+    """A small heap has more cycles in the same time."""
+    slow = log_of(40, every=1, live=lambda n: 10 + n, goal=lambda n: 20 + 2 * n)
+    fast = log_of(400, every=0.01, live=1, goal=4).splitlines()
+    later = (
+        line.replace(f"gc {n} @{n * 0.01:.3f}s", f"gc {n + 40} @{40 + n * 0.01:.3f}s")
+        for n, line in enumerate(fast, 1)
+    )
+    found = figures_of(slow + "\n".join(later) + "\n")
+    assert found["Live heap"].startswith("28.0 MiB median over time; max 50.0 MiB; last 1.0")
+    assert found["Heap goal"].startswith("58.0 MiB ")
+    assert "heap minimum" not in found["Heap goal"]
+
+
+def test_a_size_is_not_held_over_cycles_that_are_missing() -> None:
+    lines = log_of(24, every=0.5, live=lambda n: 1 if n == 1 else 900).splitlines()
+    found = figures_of("\n".join([lines[0], *lines[19:]]) + "\n")
+    assert found["Live heap"].startswith("900 MiB median;")
+    # Of most of the time, something is known.
+    found = figures_of("\n".join([*lines[:12], *lines[13:]]) + "\n")
+    assert found["Live heap"].startswith("900 MiB median;")
+
+
 def test_stacks_that_raise_the_goal_are_in_its_row() -> None:
     text = log_of(40, live=10, goal=lambda n: 4 if n == 1 else 110, start=90, end=95)
     found = figures_of(text.replace("0 MB stacks", "90 MB stacks"))

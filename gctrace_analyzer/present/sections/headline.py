@@ -15,7 +15,7 @@ from gctrace_analyzer.advise.phrases import (
 )
 from gctrace_analyzer.advise.subject import GROWS
 from gctrace_analyzer.advise.verdict import too_large_for_container
-from gctrace_analyzer.analysis.cycles import usual_interval_ms
+from gctrace_analyzer.analysis.cycles import median_over_time, usual_interval_ms
 from gctrace_analyzer.analysis.metrics.goroutines import GREW
 from gctrace_analyzer.analysis.rules.finding import rate_text
 from gctrace_analyzer.analysis.settings.naming import (
@@ -313,11 +313,10 @@ def _live(report: Report, p50: float) -> tuple[str, str]:
         at, before = moved.start_s or 0.0, live_heap(moved.figures["before_mib"])
         since = f"since {duration(at)}; {before} before"
         return live_heap(moved.figures["after_mib"]), since
+    p50, word = _over_time(report, "heap_live_mib", p50)
     value, last = (show(report, "heap_live_mib", p50) for show in (usual_size, _last_if_far))
-    is_few = (
-        report.analysis.summary.cycles < DEFAULT.min_cycles and not report.analysis.by_dumps
-    )
-    return value, last if is_few else _growth(report, last)
+    is_few = report.analysis.cycles["heap_live_mib"].count() in range(1, DEFAULT.min_cycles)
+    return value, last if is_few else _growth(report, last).replace("median", word)
 
 
 def _goal(report: Report, p50: float) -> tuple[str, str]:
@@ -331,8 +330,14 @@ def _goal(report: Report, p50: float) -> tuple[str, str]:
         since = f"since {duration(moved.start_s or 0.0)}"
         note = "; ".join(filter(None, (since, setter)))
         return mib(median_of(later["heap_goal_mib"])), note
+    p50, word = _over_time(report, "heap_goal_mib", p50)
     last = _last_if_far(report, "heap_goal_mib", p50)
-    note = "; ".join(filter(None, (setter, *_large_roots(report), last)))
+    word = "" if word == "median" else word
+    setters, cycles = report.analysis.goal_set_by.values(), report.analysis.summary.cycles
+    if word and len(setters) > 1 and 2 * max(setters) > cycles:
+        # What sets most goals may not set those of most of the time.
+        setter = ""
+    note = "; ".join(filter(None, (word, setter, *_large_roots(report), last)))
     value = usual_size(report, "heap_goal_mib", p50)
     return value, note or _MEDIAN * report.analysis.by_dumps
 
@@ -381,6 +386,19 @@ def _end(report: Report) -> _End | None:
         return None
     live, goals = (not_null(analysis.cycles[f"heap_{what}_mib"]) for what in ("live", "goal"))
     return _End(live[-1], goals[-1] if len(goals) else None, "last")
+
+
+def _over_time(report: Report, column: str, median: float) -> tuple[float, str]:
+    """Returns the median over time if it is far from that over cycles, and which one it is.
+
+    While the heap is small, cycles follow each other faster.
+    """
+    if report.analysis.by_dumps or len(report.analysis.tables["processes"]) > 1:
+        return median, "median"
+    usual = median_over_time(report.analysis.enriched, column)
+    if usual is None or 1 / _FAR < max(usual, 1) / max(median, 1) < _FAR:
+        return median, "median"
+    return usual, "median over time"
 
 
 def _last_if_far(report: Report, column: str, median: float) -> str:
