@@ -136,6 +136,15 @@ FIND_GROWTH = f"Find out why the live heap grows: {COMPARE_HEAPS}"
 """Advice on a live heap that grows."""
 
 
+def find_growth(*, is_lasting: bool, is_limited: bool = False) -> str:
+    """Returns the advice on a live heap that grew, perhaps after that to set a memory limit."""
+    if is_lasting:
+        return f"{'A limit only buys time. ' * is_limited}{FIND_GROWTH}"
+    if is_limited:
+        return f"If the live heap grows further, a limit only buys time: {COMPARE_HEAPS}"
+    return f"Find out whether the live heap grows further: {COMPARE_HEAPS}"
+
+
 @frozen
 class LiveGrowth:
     """Growth of the live heap (`with_held`) in MiB/h, with its 95 % interval and time range."""

@@ -65,8 +65,8 @@ def as_option(argument: str, value: str | None = None) -> str:
 def with_options(note: str) -> str:
     """Returns a note of the library with options in place of argument names.
 
-    >>> with_options("The times of 3 records have no time zone; set `tz` to use them.")
-    'The times of 3 records have no time zone; set --tz to use them.'
+    >>> with_options("Times have no time zone; set `tz` to date them.")
+    'Times have no time zone; set --tz to date them.'
     """
     return re.sub("`(year|tz)`", lambda name: as_option(name[1]), note)
 

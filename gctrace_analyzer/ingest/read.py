@@ -382,18 +382,15 @@ def _add_times(part: Part, clock: clocks.Clock) -> list[str]:
     yearless = any("yearless" in frame.columns and frame["yearless"].any() for frame in flat)
     options = {"year": yearless and clock.year is None, "tz": clock.tz is None}
     missing = [name for name, needed in options.items() if needed]
-    count = "The time of 1 record" if undated == 1 else f"The times of {undated:,} records"
     if not missing:
-        were = "was" if undated == 1 else "were"
         return [
-            f"{part.facts.name}: {count} {were} not used: in time zone {clock.tz}, clocks show "
-            "that time twice or never, and no other line shows which."
+            f"{part.facts.name}: Some times were not used: in time zone {clock.tz}, clocks show "
+            "them twice or never, and no other line shows which."
         ]
     words = {"year": "year", "tz": "time zone"}
     lacks = " or ".join(words[name] for name in missing)
     settings = " and ".join(f"`{name}`" for name in missing)
-    it, have = ("it", "has") if undated == 1 else ("them", "have")
-    return [f"{part.facts.name}: {count} {have} no {lacks}; set {settings} to date {it}."]
+    return [f"{part.facts.name}: Times have no {lacks}; set {settings} to date them."]
 
 
 def _add_rows_of_messages(part: Part) -> list[str]:

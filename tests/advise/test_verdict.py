@@ -395,7 +395,7 @@ def test_a_heap_that_grew_until_the_kill_gets_no_setting_that_saves_cpu() -> Non
     found = run.report().verdict
     assert found is not None
     assert found.action.startswith("Set GOMEMLIMIT=691MiB, so that")
-    assert "Find out why the live heap grows" in found.action
+    assert "If the live heap grows further, a limit only buys time" in found.action
 
 
 def test_a_growing_heap_gets_no_setting_whose_time_is_unknown() -> None:

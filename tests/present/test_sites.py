@@ -10,7 +10,7 @@ import gctrace_analyzer as gca
 from gctrace_analyzer.analysis.postmortem import remedies
 from gctrace_analyzer.analysis.rules import finding
 from gctrace_analyzer.analysis.rules.registry import RULES
-from gctrace_analyzer.analysis.trend import COMPARE_HEAPS
+from gctrace_analyzer.analysis.trend import COMPARE_HEAPS, find_growth
 from tests.conftest import ROOT, SAMPLES
 from tests.helpers.profiles import MANIFEST, PROFILES
 from tests.helpers.written_profiles import service
@@ -124,7 +124,7 @@ def test_changes_within_the_error_of_sampling_are_marked(tmp_path: Path) -> None
 
 
 POINTERS = [
-    remedies.FIND_LATER,
+    *(find_growth(is_lasting=a, is_limited=b) for a in (True, False) for b in (True, False)),
     remedies.MORE_MEMORY,
     f"Record a longer log. If the live heap still grows, {COMPARE_HEAPS}",
     f"Or {finding.ALLOCATE_LESS}.",

@@ -108,6 +108,18 @@ def test_an_eviction_is_no_oom_kill() -> None:
     assert "was killed or evicted 2 times" in both.verdict.sentence
 
 
+def test_a_program_that_got_two_signals_is_counted_once() -> None:
+    asked = (
+        'h earlyoom[1]: sending SIGTERM to process 9 uid 1 "api": badness 7, VmRSS 637 MiB\n'
+    )
+    failed = "h earlyoom[1]: kill failed: Timer expired\n"
+    text = "".join(
+        f"Jun 12 06:39:{at} {line}" for at, line in ((16, asked), (26, failed), (26, asked))
+    )
+    ((_, contents),) = evidence.inputs(read_text(text).report())
+    assert contents.endswith(": 1 program (SIGTERM without an end)")
+
+
 def test_of_several_kills_the_one_of_a_program_that_may_be_go_is_explained() -> None:
     lines = [LINE.format(n, 0, n + 9, comm) for n, comm in enumerate(["python3", "api"])]
     found = read_text("\n".join(lines)).report().verdict
@@ -523,7 +535,7 @@ def test_no_larger_heap_is_advised_after_a_kill_by_memory_outside_the_heap(
 ) -> None:
     report = killed(tmp_path, resident_mib=1000, container_limit="1GiB").report()
     assert report.verdict is not None
-    assert report.verdict.action.startswith("Find out what uses the memory outside the heap")
+    assert report.verdict.action.startswith("Find out what uses the rest of the memory")
     assert "no GOGC or GOMEMLIMIT frees enough" in report.verdict.action
     refused = report.advice.baseline.refused
     assert refused is not None
@@ -701,7 +713,7 @@ def test_after_a_kill_the_goal_is_not_under_the_live_heap(tmp_path: Path) -> Non
     report = gca.read(logfile(tmp_path / "log", [*log, kill])).report()
     shown = {each.label: (each.value, each.note) for each in headline.state(report)}
     assert shown["Live heap"][0] == "238 MiB"
-    assert shown["Heap goal"][0] == "480 MiB"
+    assert shown["Heap goal"][0] == "477 MiB"
     assert shown["Heap goal"][1].startswith("next; median 36.0 MiB; set mostly by GOGC")
 
 

@@ -102,9 +102,11 @@ def _why_unknown(facts: Evidence, tables: Mapping[str, pl.DataFrame]) -> str:
 
 
 def _of_new_run(facts: Evidence) -> str:
-    certain = "" if facts.is_new_run else ", or may be,"
-    cycles = f"the GC cycles in the input are{certain} those of the container that was started"
-    return f"{cycles} after the kill"
+    those = "those of the container that was started after the kill"
+    if not facts.is_new_run:
+        return f"the GC cycles in the input are, or may be, {those}"
+    why = "go on for longer than the killed one ran" if facts.new_run_s else "begin after it"
+    return f"the GC cycles in the input are probably {those}, because they {why}"
 
 
 def _neighbours(facts: Evidence, tables: Mapping[str, pl.DataFrame]) -> str:
@@ -173,9 +175,9 @@ def log_of(facts: Evidence, states: pl.DataFrame) -> str | None:
         names = {row["name"], row["container"], row["pod"], row["container_id"]} - {None}
         if not names & {*death.names} or is_of_another(death, row):
             continue
-        if row["pod"] is None:
+        if (row["pod"] or row["container"]) is None:
             return f"docker logs {row['name'] or row['container_id']}"
         namespace = f" -n {row['namespace']}" if row["namespace"] else ""
         container = f" -c {row['container']}" if row["container"] else ""
-        return f"kubectl logs --previous{namespace} {row['pod']}{container}"
+        return f"kubectl logs --previous{namespace} {row['pod'] or 'POD'}{container}"
     return None

@@ -31,7 +31,7 @@ from gctrace_analyzer.analysis.postmortem.group_memory import (
 from gctrace_analyzer.analysis.postmortem.heap_at_death import MAX_OVERSHOOT, NOTABLE
 from gctrace_analyzer.analysis.postmortem.proof import of_other_cause
 from gctrace_analyzer.analysis.thresholds import DEFAULT
-from gctrace_analyzer.analysis.trend import FIND_GROWTH
+from gctrace_analyzer.analysis.trend import find_growth
 from gctrace_analyzer.frozen import frozen
 from gctrace_analyzer.ingest.evidence.message import (
     ARENA_FULL,
@@ -60,7 +60,8 @@ LAST_S = 60.0
 class Explanation:
     """What the facts mean (`reading`), what to do, and whether Go could have prevented it.
 
-    `preventable` is `yes`, `for a while`, `partly`, `no` or `unknown`.
+    `preventable` is `yes`, `for a while` (if the live heap, which grew, had grown further),
+    `partly`, `no` or `unknown`.
     """
 
     reading: tuple[str, ...]
@@ -205,7 +206,8 @@ def _unproven(facts: Evidence) -> Explanation:
     else:
         advice = remedies.FIND_SENDER
         reading = _ANYONE if death.exit_code is None else _BY_CODE
-    causes = (FIND_GROWTH,) if growth else ()
+    lasts = facts.minute.keeps_growing
+    causes = (find_growth(is_lasting=lasts),) if growth else ()
     if death.is_below_limit or (death.stopped_by and death.used_bytes):
         used, limit = used_and_limit(death)
         reading += f" It used {used} at most; its limit is {limit}."
@@ -270,7 +272,7 @@ def _preventable(
     """
     limit, ceiling = facts.limit.limit_mib, heap.ceiling_mib or 0.0
     # Under a limit that leaves GC no room, a growing heap reaches it at about the same time.
-    is_too_low = limit is not None and facts.minute.grew and heap.is_mostly_live
+    is_too_low = limit is not None and facts.minute.keeps_growing and heap.is_mostly_live
     is_too_low &= heap.least_limit_mib > MOST_OF_LIMIT * ceiling
     if is_too_low or heap.needed_mib > MOST_OF_LIMIT * ceiling:
         return "no"
@@ -314,11 +316,11 @@ def _sum(facts: Evidence, heap: HeapAtDeath) -> Iterator[str]:
             "outside it."
         )
         return
-    yield f"{_range(least, most)} of {of} can have been Go heap.{_bounds(facts, heap, least)}"
+    yield f"{_range(least, most)} of {of} can have been heap objects.{_bounds(facts, heap, least)}"
     if outside > NOTABLE * total:
         yield (
-            f"At least {outside:,.0f} of {of} were not Go heap, unless a last allocation was that "
-            "large."
+            f"At least {outside:,.0f} of {of} were other memory, unless a last allocation was that "
+            "large: fragmentation or free spans of the Go heap, stacks, or memory outside Go."
         )
 
 
@@ -326,7 +328,7 @@ def _last_known(facts: Evidence, least: float, share: str) -> str:
     """Returns the last known size of the heap, and what its goal allowed."""
     minute = facts.minute
     end, live, goal = minute.heap_end_mib, minute.live_mib, minute.next_goal_mib
-    due = "" if goal is None else f", and the heap goal allowed up to {goal:,} MiB"
+    due = "" if goal is None else f", and the heap goal allowed about {goal:,} MiB"
     if end is None or round(least) != end or facts.death.not_before_at:
         return f"At least {least:,.0f} MiB were Go heap before the kill, {share}{due}."
     before = "When last printed"
@@ -347,7 +349,7 @@ def _bounds(facts: Evidence, heap: HeapAtDeath, least: float) -> str:
     last = f" At the end of the last cycle, the heap was {end:,} MiB." if is_last else ""
     if heap.most_is == "goal":
         due = f"{goal:,} MiB, which a heap rarely exceeds by {100 * (MAX_OVERSHOOT - 1):.0f} %"
-        return f"{last} The next cycle was due at {due}."
+        return f"{last} The next cycle was due at about {due}."
     rate, since = heap.rate_mib_per_s or 0.0, duration_text(heap.since_s or 0.0)
     return f"{last} After the last cycle, it can have grown by {rate:,.0f} MiB/s for {since}."
 
@@ -356,7 +358,7 @@ def _about_goal(facts: Evidence, ceiling: float) -> Iterator[str]:
     goal = facts.minute.next_goal_mib
     if goal is not None and goal > ceiling:
         yield (
-            f"The heap goal could not fit: the next cycle was due at {goal:,} MiB, above "
+            f"The heap goal could not fit: the next cycle was due at about {goal:,} MiB, above "
             f"{ceiling:,.0f} MiB."
         )
 
@@ -387,9 +389,14 @@ def _in_spite_of(facts: Evidence, heap: HeapAtDeath, gomemlimit: float | None) -
 
 def _about_growth(minute: LastMinute) -> Iterator[str]:
     if minute.grew and (growth := minute.growth) is not None:
-        yield f"{growth.text}."
+        yield f"{growth.text}.{_whether_it_ends(minute)}"
     elif minute.grew:
         span_s = minute.live_span_s or LAST_S
         within = "minute" if span_s > NEARLY * LAST_S else duration_text(span_s)
         sizes = f"{minute.live_before_mib:,} to {minute.live_mib:,} MiB"
-        yield f"The live heap grew from {sizes} within the last {within}."
+        unknown = _whether_it_ends(minute)
+        yield f"The live heap grew from {sizes} within the last {within}.{unknown}"
+
+
+def _whether_it_ends(minute: LastMinute) -> str:
+    return "" if minute.keeps_growing else " Whether it would have grown further is unknown."

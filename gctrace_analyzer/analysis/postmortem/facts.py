@@ -37,10 +37,11 @@ class LastMinute:
 
     `growth` covers the whole log, so that all sentences state the same figures. `live_span_s` is
     the time from the first live heap to the last, `live_had_mib` the 90 % quantile of the live heap
-    in the first half, `heap_peak_mib` the largest heap, `limited` whether a memory limit set most
-    goals, `alloc_most_mib_per_s` the highest allocation rate over several cycles, `stw_max_ms` the
-    longest pause, and `overshoot` the highest ratio of a heap to its goal; None if single
-    allocations jumped over the goal, because then a heap may have any size.
+    in the first half, `live_most_mib` the largest live heap, `heap_peak_mib` the largest heap,
+    `heap_most_mib` the largest one of a log from the first cycle on, `limited` whether a memory
+    limit set most goals, `alloc_most_mib_per_s` the highest allocation rate over several cycles,
+    `stw_max_ms` the longest pause, and `overshoot` the highest ratio of a heap to its goal; None if
+    single allocations jumped over the goal, because then a heap may have any size.
     """
 
     last_gc_num: int | None = None
@@ -55,8 +56,10 @@ class LastMinute:
     alloc_mib_per_s: float | None = None
     live_span_s: float | None = None
     live_had_mib: float | None = None
+    live_most_mib: int | None = None
     growth: LiveGrowth | None = None
     heap_peak_mib: int | None = None
+    heap_most_mib: int | None = None
     limited: bool = False
     alloc_most_mib_per_s: float | None = None
     stw_max_ms: float | None = None
@@ -64,10 +67,17 @@ class LastMinute:
 
     @property
     def grew(self) -> bool:
-        """Whether the live heap grew."""
+        """Whether the live heap grew, and did not fall after that."""
         first, live = self.live_before_mib or 0, self.live_mib or 0
         least = max(GROWTH_TIMES * first, STILL_TIMES * (self.live_had_mib or first))
-        return first > 0 and live > max(least, first + GROWTH_MIN_MIB)
+        is_highest = STILL_TIMES * live >= (self.live_most_mib or 0)
+        has_grown = first > 0 and is_highest and live > max(least, first + GROWTH_MIN_MIB)
+        return has_grown or self.keeps_growing
+
+    @property
+    def keeps_growing(self) -> bool:
+        """Whether the whole log shows growth that goes on: in a short one, start-ups look alike."""
+        return self.growth is not None and self.growth.is_lasting
 
 
 @frozen

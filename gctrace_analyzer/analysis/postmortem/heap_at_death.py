@@ -6,16 +6,19 @@ allocation rate bound what was allocated since then. The rest of the resident me
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING
 
 import polars as pl
 
+from gctrace_analyzer.analysis.cycles import goal_mib
 from gctrace_analyzer.analysis.postmortem.facts import MOST_OF_LIMIT
 from gctrace_analyzer.analysis.thresholds import DEFAULT, least_limit, roomy_limit
 from gctrace_analyzer.frozen import frozen
 
 if TYPE_CHECKING:
     from gctrace_analyzer.analysis.postmortem.facts import Evidence, LastMinute
+    from gctrace_analyzer.schema import Row
 
 MAX_OVERSHOOT = 1.1
 """Times the heap goal. Assists keep the heap of a cycle below it (maxOvershoot, mgcpacer.go)."""
@@ -42,6 +45,7 @@ class HeapAtDeath:
         most_is: the source of `go_heap_most_mib`: `rate`, `goal` or `total`.
         rate_mib_per_s: the allocation rate used.
         since_s: the longest time since the last cycle that the timestamps allow.
+        run_most_mib: the most that was heap since the start of the program.
     """
 
     total_mib: float | None = None
@@ -54,6 +58,7 @@ class HeapAtDeath:
     most_is: str = "total"
     rate_mib_per_s: float | None = None
     since_s: float | None = None
+    run_most_mib: float | None = None
 
     @property
     def least_limit_mib(self) -> float:
@@ -103,12 +108,12 @@ class HeapAtDeath:
 
     @property
     def off_heap_mib(self) -> float | None:
-        """The least memory that was neither heap nor other runtime memory."""
+        """The least memory that was neither heap objects nor known memory of the runtime."""
         return None if self.parts is None else self.parts[2][0]
 
     @property
     def off_heap_most_mib(self) -> float | None:
-        """The most memory that was neither heap nor other runtime memory."""
+        """The most memory that was neither heap objects nor known memory of the runtime."""
         return None if self.parts is None else self.parts[2][1]
 
     @property
@@ -132,13 +137,13 @@ class HeapAtDeath:
 
     @property
     def is_outside(self) -> bool:
-        """Whether a notable part of the memory was certainly not Go's."""
+        """Whether a notable part of the memory was certainly not heap objects."""
         outside = (self.off_heap_mib or 0.0) + self.neighbours_mib
         return outside > NOTABLE * (self.ceiling_mib or 0.0)
 
     @property
     def is_mostly_outside(self) -> bool:
-        """Whether more memory was certainly outside Go than can have been inside."""
+        """Whether more memory was certainly not heap objects than can have been."""
         return (self.off_heap_mib or 0.0) + self.neighbours_mib > self.go_most_mib
 
     @property
@@ -153,9 +158,14 @@ class HeapAtDeath:
 
     @property
     def needed_mib(self) -> float:
-        """The least memory that would have remained after GC freed everything not live."""
-        kept = (self.live_mib or 0.0) + self.go_other_mib
-        return kept + (self.off_heap_mib or 0.0) + self.neighbours_mib
+        """The least memory that would have remained after GC freed everything not live.
+
+        A memory limit also makes the runtime return free spans, which are at most as large as the
+        heap ever was.
+        """
+        kept = (self.live_mib or 0.0) + self.go_other_mib + self.neighbours_mib
+        free = max((self.run_most_mib or math.inf) - (self.go_heap_most_mib or 0.0), 0.0)
+        return kept + max((self.off_heap_mib or 0.0) - free, 0.0)
 
 
 def heap_at_death(facts: Evidence) -> HeapAtDeath:
@@ -179,8 +189,9 @@ def heap_at_death(facts: Evidence) -> HeapAtDeath:
     most_is = min(bounds, key=lambda name: bounds[name]) if bounds else "total"
     most = bounds.get(most_is)
     return HeapAtDeath(
-        total, limit or total, live, least, most, other, neighbours, most_is, rate, since
-    )
+        total, limit or total, live, least, most, other, neighbours, most_is, rate, since,
+        minute.heap_most_mib,
+    )  # fmt: skip
 
 
 def _least(minute: LastMinute, live: float) -> float:
@@ -228,6 +239,25 @@ def overshoot_of(minute: pl.DataFrame) -> float | None:
     if jumped:
         return None
     return most if isinstance(most, float) else 1.0
+
+
+def next_goal_mib(minute: pl.DataFrame, last: Row, gogc: float | None = None) -> int | None:
+    """Returns the heap goal (MiB) of the next cycle, from the inferred or the effective GOGC.
+
+    Goals that a memory limit set in the last minute bound it: the limit is still set.
+    """
+    setter, live = minute["goal_set_by"].cast(pl.String), last["heap_live_mib"]
+    effective = minute.filter(setter == "gogc")["effective_gogc"].median()
+    if not isinstance(effective, float) or live is None:
+        return None
+    is_known = gogc is not None and math.isfinite(gogc)
+    # The live heap is truncated: the middle of its range stands for it.
+    gogc, middle = (gogc or 0.0, live + 0.5) if is_known else (effective, live)
+    roots = (last["stacks_mib"] or 0) + (last["globals_mib"] or 0)
+    by_gogc = round(goal_mib(middle, roots, gogc))
+    limited = minute.filter(setter == "memory-limit")["heap_goal_mib"].drop_nulls().to_list()
+    # If the live heap was above the limit, the goal was the live heap.
+    return min(by_gogc, max(min(limited), live)) if limited else by_gogc
 
 
 _LEAST_GOAL_MIB = 64

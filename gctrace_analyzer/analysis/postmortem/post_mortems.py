@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from gctrace_analyzer.analysis.cycles import goal_mib
 from gctrace_analyzer.analysis.pauses import PHASES, longest_ms
 from gctrace_analyzer.analysis.postmortem.circumstances import by_program, swapped_mib
 from gctrace_analyzer.analysis.postmortem.death import DEEDS, EVICTOR, OR_CHILD
@@ -22,6 +21,7 @@ from gctrace_analyzer.analysis.postmortem.facts import Evidence, LastMinute, Lim
 from gctrace_analyzer.analysis.postmortem.heap_at_death import (
     TIMESTAMP_S,
     heap_at_death,
+    next_goal_mib,
     overshoot_of,
 )
 from gctrace_analyzer.analysis.postmortem.match import (
@@ -175,7 +175,7 @@ def post_mortems(
             settings_of(match.process)
             if match
             else known_of_container(given, log.tables, death),
-            limit_ends(None, present(regimes_of(match.process))) if match else None,
+            present(regimes_of(match.process)) if match else None,
         )
         for number, (death, match) in enumerate(zip(every, matches, strict=True))
         if not (match and match.process in elsewhere)
@@ -190,7 +190,7 @@ def _post_mortem(
     enriched: pl.DataFrame,
     intervals: Callable[[int], pl.DataFrame],
     settings: Settings,
-    by_goals: tuple[float, float] | None,
+    regime: Regime | None,
 ) -> PostMortem:
     if death.is_unit and death.limit_bytes is None and not death.is_shared_limit:
         limit_mib = settings.value("container_limit_mib")
@@ -198,7 +198,8 @@ def _post_mortem(
     if death.is_above:
         death = replace(death, scope="global")
     cycles = enriched.filter(process=match.process) if match else enriched.clear()
-    minute = _last_cycles(death, cycles) if match else LastMinute()
+    gogc = regime.gogc_pct if regime else None
+    minute = _last_cycles(death, cycles, gogc) if match else LastMinute()
     given, goal = settings.value("memory_limit_mib"), minute.next_goal_mib
     if given is not None and goal is not None:
         # Above the limit, the goal equals the live heap.
@@ -230,7 +231,7 @@ def _post_mortem(
             tables["processes"],
             settings.value("go_version"),
         ),
-        by_goals,
+        limit_ends(None, regime),
         *(new_run or ()),
     )
     heap = heap_at_death(facts)
@@ -294,8 +295,8 @@ def _limit(death: Death, settings: Settings) -> Limit:
     return Limit()
 
 
-def _last_cycles(death: Death, cycles: pl.DataFrame) -> LastMinute:
-    """Returns the facts about the last minute of the process."""
+def _last_cycles(death: Death, cycles: pl.DataFrame, gogc: float | None = None) -> LastMinute:
+    """Returns the facts about the last minute of the process; `gogc` is the inferred GOGC."""
     at = death.logged_at
     if at is not None and cycles["logged_at"].count():
         cycles = cycles.filter(pl.col("logged_at").is_null() | (pl.col("logged_at") <= at))
@@ -321,11 +322,13 @@ def _last_cycles(death: Death, cycles: pl.DataFrame) -> LastMinute:
         live_span_s=(last["start_s"] or 0) - (filled["start_s"][0] or 0),
         live_had_mib=live.head((len(live) + 1) // 2).quantile(0.9),
         live_mib=last["heap_live_mib"],
+        live_most_mib=live.max(),  # type: ignore[arg-type]  # an integer column
         heap_end_mib=last["heap_end_mib"],
+        heap_most_mib=cycles["heap_end_mib"].max() if cycles["gc_num"][0] == 1 else None,  # type: ignore[arg-type]
         heap_peak_mib=minute["heap_end_mib"].max(),  # type: ignore[arg-type]  # an integer column
         limited=limit_sets_most_goals(minute),
         goal_mib=last["heap_goal_mib"],
-        next_goal_mib=_next_goal(minute, last),
+        next_goal_mib=next_goal_mib(minute, last, gogc),
         alloc_most_mib_per_s=_highest_rate(minute.tail(len(minute) - 1)),
         stw_max_ms=longest_ms(minute, *PHASES.values()),
         overshoot=overshoot_of(minute),
@@ -402,22 +405,6 @@ def _last_scrapes(intervals: pl.DataFrame) -> tuple[LastMinute, Resident] | None
     # As in the findings, a live heap belongs to the end of its interval.
     growth = live_growth(intervals.with_columns(start_s=pl.col("end_s")))
     return LastMinute(growth=growth, **known), Resident(**memory.row(0, named=True))
-
-
-def _next_goal(minute: pl.DataFrame, last: Row) -> int | None:
-    """Returns the heap goal (MiB) of the next cycle, calculated from the effective GOGC.
-
-    Goals that a memory limit set in the last minute bound it: the limit is still set.
-    """
-    setter = minute["goal_set_by"].cast(pl.String)
-    gogc = minute.filter(setter == "gogc")["effective_gogc"].median()
-    if not isinstance(gogc, float) or last["heap_live_mib"] is None:
-        return None
-    roots = (last["stacks_mib"] or 0) + (last["globals_mib"] or 0)
-    by_gogc = round(goal_mib(last["heap_live_mib"], roots, gogc))
-    limited = minute.filter(setter == "memory-limit")["heap_goal_mib"].drop_nulls().to_list()
-    # If the live heap was above the limit, the goal was the live heap.
-    return min(by_gogc, max(min(limited), last["heap_live_mib"])) if limited else by_gogc
 
 
 def _gap_s(death: Death, last: Row) -> float | None:

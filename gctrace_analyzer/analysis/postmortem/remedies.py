@@ -23,7 +23,7 @@ from gctrace_analyzer.analysis.postmortem.match import (
 from gctrace_analyzer.analysis.settings.known_programs import is_go as is_known_go
 from gctrace_analyzer.analysis.settings.releases import may_limit
 from gctrace_analyzer.analysis.thresholds import DEFAULT
-from gctrace_analyzer.analysis.trend import FIND_GROWTH
+from gctrace_analyzer.analysis.trend import find_growth
 from gctrace_analyzer.ingest.evidence.message import TOOLCHAIN, UNUSABLE_ADDRESS
 from gctrace_analyzer.units import size_text
 
@@ -71,7 +71,8 @@ FIND_VICTIM = (
 )
 FIND_FILES = "Find out which files the program maps (`pmap -x`, /proc/PID/smaps)."
 _FIND_OUTSIDE = (
-    "Find out what uses the memory outside the heap: goroutine stacks, cgo, mmap (`pmap -x`)."
+    "Find out what uses the rest of the memory: MemStats shows fragmentation (HeapInuse less "
+    "HeapAlloc), free spans (HeapIdle less HeapReleased) and stacks; `pmap -x` shows cgo and mmap."
 )
 FIND_PROBE = (
     "Find out why the check failed: too little CPU, a deadlock, or too short a timeout."
@@ -115,7 +116,6 @@ MORE_MEMORY = (
     "Give the program more memory, or keep less in memory (heap profile: `go tool pprof`): no GOGC "
     "or GOMEMLIMIT makes the live heap fit."
 )
-FIND_LATER = f"A limit only buys time. {FIND_GROWTH}"
 COMPARE_TOTAL = (
     "Next time, compare what Go counts (`/memory/classes/total:bytes` less "
     "`/memory/classes/heap/released:bytes`) with the resident memory. If it is below GOMEMLIMIT, "
@@ -180,14 +180,15 @@ def with_sum(
         in_spite: whether GOMEMLIMIT left room below the limit.
         preventable: whether a memory limit could have prevented the death.
     """
-    grew = facts.minute.grew
+    grew, keeps_growing = facts.minute.grew, facts.minute.keeps_growing
     is_full = (heap.live_mib or 0.0) > _MOSTLY_LIVE * (heap.ceiling_mib or 0.0)
     keeps_most = is_full or (grew and heap.is_mostly_live)
     is_beside = heap.neighbours_mib > (heap.off_heap_mib or 0.0)
     find_outside = group_memory.FIND_NEIGHBOURS if is_beside else _FIND_OUTSIDE
     if preventable == "no":
         limit = facts.limit.limit_mib if facts.death.killer != EVICTOR else None
-        yield (FIND_GROWTH if grew else MORE_MEMORY) if keeps_most else find_outside
+        growth = find_growth(is_lasting=keeps_growing) if grew else MORE_MEMORY
+        yield growth if keeps_most else find_outside
         if limit and grew and keeps_most:
             yield heap.raising(facts, limit)
         elif grew or not keeps_most:
@@ -198,7 +199,7 @@ def with_sum(
         return
     if in_spite and not heap.is_outside:
         had_more = heap.go_least_mib > (gomemlimit or facts.gomemlimit_most_mib)
-        yield from (FIND_GROWTH,) if grew else ()
+        yield from (find_growth(is_lasting=keeps_growing),) if grew else ()
         yield from () if had_more and grew else (MORE_MEMORY if had_more else COMPARE_TOTAL,)
         return
     steps = list(_limits(facts, heap, gomemlimit, in_spite=in_spite))
@@ -207,7 +208,8 @@ def with_sum(
         steps.insert(len(steps) if helps else 0, find_outside)
     yield from steps
     if grew:
-        yield FIND_LATER if any("GOMEMLIMIT=" in step for step in steps) else FIND_GROWTH
+        is_limited = any("GOMEMLIMIT=" in step for step in steps)
+        yield find_growth(is_lasting=keeps_growing, is_limited=is_limited)
 
 
 def _limits(
@@ -278,9 +280,7 @@ def _beside_outside(
             "for memory that it does not count, which must not grow."
             f"{heap.if_little_room(room, limit)}"
         )
-    elif room is None and heap.is_mostly_outside:
-        yield "It is more than all that Go had: no GOGC or GOMEMLIMIT makes up for it."
-    elif room is None and not in_spite:
+    elif room is None and not (in_spite or heap.is_mostly_outside):
         least = (heap.roomy_limit_mib + heap.outside_most_mib) / DEFAULT.tight_limit_share
         yield f"To buy time, raise the limit of {limit:,.0f} MiB to at least {least:,.0f} MiB."
 
@@ -290,7 +290,8 @@ def without_size(facts: Evidence) -> Iterator[str]:
     if facts.death.by_runtime:
         yield from of_runtime(facts.death)
         return
-    yield from (FIND_GROWTH,) if facts.minute.grew else ()
+    minute = facts.minute
+    yield from (find_growth(is_lasting=minute.keeps_growing),) if minute.grew else ()
     yield from _buy_time(facts)
     yield from _add_limit(facts.death)
 

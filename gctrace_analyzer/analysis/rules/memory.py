@@ -216,17 +216,18 @@ def oom_not_proven(facts: DeathFacts) -> Iterator[Evidence]:
 @rule(
     "GC038",
     "off-heap-heavy",
-    meaning="Much of the resident memory is not the Go heap, so GOMEMLIMIT does not limit it.",
+    meaning="Much of the resident memory is not heap objects; GOMEMLIMIT limits only what is Go's.",
     condition="At a proven OOM kill, over {t.off_heap_share:.0%} of the resident memory was "
-    "neither Go heap (by its goal and the allocation rate) nor other memory of the runtime.",
-    advice="Look for goroutine stacks, cgo and mmap, and set GOMEMLIMIT lower by this amount.",
+    "neither heap objects (by the goal and the allocation rate) nor known memory of the runtime.",
+    advice="MemStats shows fragmentation, free spans and stacks; `pmap -x` shows cgo and mmap: set "
+    "GOMEMLIMIT lower by what is outside Go.",
     needs="resident memory at a proven kill, the heap of the last cycle, and its goal or the "
     "allocation rate and the time since then",
     contradicted_by="one last allocation that was larger than the heap goal",
     source="golang/go#71150",
 )
 def off_heap_heavy(facts: DeathFacts) -> Iterator[Evidence]:
-    """Checks how much of the resident memory at a death was not Go's."""
+    """Checks how much of the resident memory at a death was not heap objects."""
     death = facts.death
     off_heap, resident = death.off_heap_mib, death.resident_mib
     if not death.proven or off_heap is None or not resident:
@@ -235,7 +236,7 @@ def off_heap_heavy(facts: DeathFacts) -> Iterator[Evidence]:
         yield Evidence(
             "info",
             f"At least {off_heap:,.0f} of {resident:,.0f} MiB resident{death.resident_is} were not "
-            "Go heap.",
+            "heap objects.",
             {"off_heap_mib": off_heap},
             process=death.process,
             at=death.logged_at,

@@ -74,7 +74,7 @@ _KINDS = {
 _PREVENTABLE = {
     "yes": "GC settings could have prevented it.",
     "partly": "GC settings might have prevented it.",
-    "for a while": "GC settings would at most have delayed this kill.",
+    "for a while": "If the live heap grew further, GC settings would only have delayed this kill.",
     "no": "Its GC settings could not have prevented it.",
 }
 
@@ -121,7 +121,9 @@ def _contents(source: SourceFacts, tables: Mapping[str, pl.DataFrame]) -> str:
         if number > 0 and table in _NOUNS
     ]
     for kind, number in others.items():
-        parts.append(f"{number} {kind}" if "SIG" in kind else count(number, kind.lower()))
+        # A program may get a signal several times.
+        signal = f" ({kind})" * ("SIG" in kind)
+        parts.append(count(number, "program" if signal else kind.lower()) + signal)
     return ", ".join(parts) or "nothing"
 
 
@@ -334,7 +336,7 @@ def _story(death: PostMortem, report: Report) -> Iterator[tuple[str, str]]:
         is_end = own is None or own.span_s is None or own.span_s > LAST_S
         facts = (
             (death.live_mib, "live heap {}", mib),
-            (death.next_goal_mib, "next cycle due at a heap of {}", mib),
+            (death.next_goal_mib, "next cycle due at a heap of about {}", mib),
             (death.gc_cpu_share if is_end else None, "GC CPU {}", share),
             (death.alloc_mib_per_s or None if is_end else None, "{} allocated", mib_per_s),
         )
@@ -362,12 +364,13 @@ def _memory_parts(death: PostMortem, resident_mib: float) -> Iterator[str]:
     yield f"{mib(resident_mib)} resident{at}{death.resident_is}"
     heap, most = death.go_heap_mib, death.go_heap_most_mib
     if heap is not None and most is not None:
-        yield f"{heap:,.0f} to {mib(most)} Go heap" if most > heap else f"{mib(heap)} Go heap"
+        size = f"{heap:,.0f} to {mib(most)}" if most > heap else mib(heap)
+        yield f"{size} heap objects"
     if death.go_other_mib:
         yield f"{mib(death.go_other_mib)} other Go memory"
     outside, most = death.off_heap_mib, death.off_heap_most_mib
     if outside is not None and most is not None and most > outside:
-        yield f"{outside:,.0f} to {mib(most)} outside Go"
+        yield f"{outside:,.0f} to {mib(most)} of the rest"
 
 
 def memory(report: Report) -> Table | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import asdict
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -12,12 +13,12 @@ import pytest
 from gctrace_analyzer import schema
 from gctrace_analyzer.analysis.postmortem.death import Death
 from gctrace_analyzer.analysis.postmortem.facts import LastMinute, Limit, Resident
+from gctrace_analyzer.analysis.postmortem.heap_at_death import next_goal_mib
 from gctrace_analyzer.analysis.postmortem.post_mortems import (
     _last_cycles,
     _last_scrapes,
     _limit,
     _memory_at_death,
-    _next_goal,
     _usual_s,
 )
 from gctrace_analyzer.analysis.settings.known import Known, Settings
@@ -152,7 +153,14 @@ NO_PAGES = [pl.lit(None, pl.Int64).alias(f"{name}_pages") for name in ("rss", "s
 )
 def test_the_next_goal_follows_from_gogc(changes: dict[str, Any], goal: int | None) -> None:
     minute = cycles(**changes)
-    assert _next_goal(minute, minute.row(-1, named=True)) == goal
+    assert next_goal_mib(minute, minute.row(-1, named=True)) == goal
+
+
+def test_a_known_gogc_gives_a_goal_between_those_of_the_truncated_live_heap() -> None:
+    """190 to 191 MiB live and 5 MiB of roots make it 385 to 387 under GOGC=100."""
+    minute = cycles(effective_gogc=99.2)
+    assert next_goal_mib(minute, minute.row(-1, named=True), 100.0) == 386
+    assert next_goal_mib(minute, minute.row(-1, named=True), math.inf) == 383
 
 
 @pytest.mark.parametrize(

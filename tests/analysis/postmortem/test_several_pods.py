@@ -198,7 +198,11 @@ def test_a_log_that_is_longer_than_the_killed_container_ran_is_of_the_restarted_
     run = read(tmp_path, a=pod(ORDERS, killed("orders-api")), orders_api=log_of(120, every=0.1))
     (death,) = run.post_mortems()
     assert death.process is None
-    assert "are those of the container that was started after the kill" in death.reading[-1]
+    assert death.reading[-1].endswith(
+        "are probably those of the container that was started after the kill, because they go on "
+        "for longer than the killed one ran."
+    )
+    # Those of an earlier one, or of another program, may be as long.
 
 
 def test_a_container_that_does_not_run_again_has_no_other_log(tmp_path: Path) -> None:
