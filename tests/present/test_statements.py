@@ -504,17 +504,24 @@ def test_figures_of_all_processes_say_so(small_problem: Run) -> None:
     """The verdict has 53 % of GC CPU of one process, the figures 3.5 % of both."""
     report = small_problem.report()
     assert "53 % of the CPU" in plain(document(report))
-    assert "\nBoth processes together, numbered from 0\n  GC CPU         3.5 %" in plain(
-        document(report)
+    assert (
+        "\nBoth processes, as if one after the other; numbered from 0\n  GC CPU         3.5 %"
+        in plain(document(report))
     )
-    assert "| Figure (both processes together, numbered from 0) |" in markdown.dumps(
-        document(report)
+    assert (
+        "| Figure (both processes, as if one after the other; numbered from 0) |"
+        in markdown.dumps(document(report))
     )
-    assert ">Both processes together, numbered from 0<" in report_page.dumps(report)
-    assert ">Both processes together, numbered from 0<" in small_problem._repr_html_()
+    assert ">Both processes, as if one after the other; numbered from 0<" in report_page.dumps(
+        report
+    )
+    assert (
+        ">Both processes, as if one after the other; numbered from 0<"
+        in small_problem._repr_html_()
+    )
     one = gca.read(STEADY).report()
     assert not any(
-        "processes together" in text for text in (plain(document(one)), report_page.dumps(one))
+        "processes, as if" in text for text in (plain(document(one)), report_page.dumps(one))
     )
 
 

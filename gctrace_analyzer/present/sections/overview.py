@@ -40,7 +40,11 @@ def of_all(report: Report) -> str:
     several = len(report.analysis.tables["processes"])
     has_figures = report.analysis.has_figures
     every = "Both" if several == 2 else f"All {several:,}"
-    return f"{every} processes together, numbered from 0" if several > 1 and has_figures else ""
+    return (
+        f"{every} processes, as if one after the other; numbered from 0"
+        if several > 1 and has_figures
+        else ""
+    )
 
 
 def about_cycles(report: Report) -> Iterator[Table]:
