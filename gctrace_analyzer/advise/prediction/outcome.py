@@ -147,8 +147,8 @@ class Predictor:
 
     @property
     def gogc_is_assumed(self) -> bool:
-        """Whether the present GOGC is neither known nor observed, but fits the allocation."""
-        return False
+        """Whether the present GOGC is neither known nor shown by the goals."""
+        return self.regime is not None and self.regime.gogc_source == "assumed"
 
     @property
     def off_heap_mib(self) -> float:
