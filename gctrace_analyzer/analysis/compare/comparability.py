@@ -139,9 +139,7 @@ def differences(
         if old != new and (old or new):
             yield Difference("changed", what, f"{name} {old or 'none'} → {new or 'none'}")
     yield from _mixed_gogc(was, now)
-    # Only the displayed change counts: a difference that chance explains is none here.
-    if (shown := changes["live_heap_p50_mib"]).is_significant:
-        yield from _live_heap_difference(changes["true_live_heap_mib"], shown)
+    yield from _live_heap_difference(changes["true_live_heap_mib"])
     yield from _contention(before, after)
     for label, side in ((was.label, before[1]), (now.label, after[1])):
         yield from _notes_on_side(label, side)
@@ -227,18 +225,15 @@ def _mixed_gogc(was: Circumstances, now: Circumstances) -> Iterator[Difference]:
             )
 
 
-def _live_heap_difference(change: Change, shown: Change) -> Iterator[Difference]:
-    if not change.is_significant or abs(change.delta or 0.0) <= OTHER_LIVE * (
-        change.before or 0.0
-    ):
-        return
-    yield Difference(
-        "note",
-        "live_heap",
-        f"The live heap of the program itself changed (median {digits(shown.before or 0.0, 3)} → "
-        f"{digits(shown.after or 0.0, 3)} MiB), and with it the heap goal, heap peak and cost of a "
-        "cycle.",
-    )
+def _live_heap_difference(change: Change) -> Iterator[Difference]:
+    if change.is_significant and abs(change.relative or 0.0) > OTHER_LIVE:
+        yield Difference(
+            "note",
+            "live_heap",
+            "The live heap of the program itself changed (mean "
+            f"{digits(change.before or 0.0, 3)} → {digits(change.after or 0.0, 3)} MiB), and with "
+            "it the heap goal, heap peak and cost of a cycle.",
+        )
 
 
 def _contention(*sides: tuple[Circumstances, Sequence[Measured]]) -> Iterator[Difference]:

@@ -153,7 +153,7 @@ def method(pairs: Sequence[Pair]) -> str:
     baseline = printable(pairs[0].before.label) if several else "the value before"
     return (
         f"Change: relative to {baseline}, with its 95 % interval. ~: not significant. –: not "
-        "judged, such as a maximum, the load and its effects, or the heap goal."
+        "judged, such as a maximum, a different load and its effects, or the heap goal."
     )
 
 
