@@ -11,6 +11,7 @@ import polars as pl
 
 from gctrace_analyzer.analysis.compare.change import OTHER_LOAD, Change
 from gctrace_analyzer.analysis.compare.compare import late_of
+from gctrace_analyzer.analysis.rules.finding import CHECK_CPUS
 from gctrace_analyzer.frozen import frozen
 from gctrace_analyzer.units import digits
 
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from gctrace_analyzer.analysis.compare.compare import Measured
+    from gctrace_analyzer.analysis.rules.finding import Finding
 
 OTHER_LIVE = 0.10
 """Relative difference of the live heaps. Above it, the programs hold different data."""
@@ -62,7 +64,7 @@ class Circumstances:
     `limit_ends` is the range of `memory_limit` in MiB; `goal_mib` is the median heap goal, unless a
     memory limit sets it. `gogc_levels` has the values of GOGC if it changed during a run.
     `gogc_of_runs` has the values of different runs or processes. `other_gogc` is True if the log
-    contradicts the GOGC that was given.
+    contradicts the GOGC that was given. `delay` says how long something else held up its pauses.
     """
 
     label: str
@@ -76,6 +78,26 @@ class Circumstances:
     other_gogc: str | None = None
     limit_ends: tuple[float, float] | None = None
     goal_mib: float | None = None
+    delay: str | None = None
+
+
+def delay_of(runs: Sequence[Sequence[Finding]]) -> str | None:
+    """Returns the headline of the finding that something else delayed GC, in most of the runs."""
+    delays = [
+        next(
+            (
+                finding.headline
+                for finding in findings
+                if finding.needs_action
+                and finding.because_of is None
+                and finding.advice.startswith(CHECK_CPUS)
+            ),
+            None,
+        )
+        for findings in runs
+    ]
+    known = [*filter(None, delays)]
+    return known[0] if 2 * len(known) > len(delays) else None
 
 
 def have_other_limits(was: Circumstances, now: Circumstances) -> bool:
@@ -248,6 +270,15 @@ def _contention(*sides: tuple[Circumstances, Sequence[Measured]]) -> Iterator[Di
             f"threads of {' and of '.join(contended)}. Repeat both sides on a quiet machine, "
             "without a CPU quota.",
         )
+        return
+    for side, _ in sides:
+        if side.delay:
+            yield Difference(
+                "note",
+                "delayed",
+                f"{side.label}: {side.delay} Other work or a CPU quota may have caused this, and "
+                "raised GC CPU too: repeat both sides on a quiet machine.",
+            )
 
 
 def _notes_on_side(label: str, side: Sequence[Measured]) -> Iterator[Difference]:

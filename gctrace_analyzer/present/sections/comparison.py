@@ -430,6 +430,7 @@ _TIMES = {"alloc_mib_per_s": "allocation per second", "stw_p99_ms": "p99 pauses"
 _DOUBTS = {
     "procs": "GOMAXPROCS differs",
     "contended": "other work or a CPU quota probably held up threads",
+    "delayed": "other work or a CPU quota may have held up threads",
 }
 """Possible causes other than the change and the load."""
 

@@ -143,6 +143,14 @@ def test_another_live_heap_is_noted_if_it_is_certain() -> None:
     assert found(live_heap_p50_mib=row) == [], "a median over cycles depends on the settings"
 
 
+def test_long_pauses_of_a_side_are_noted_unless_they_are_known_to_be_contention() -> None:
+    delayed = replace(BEFORE, delay="The pause takes up to 145 ms.")
+    each = only(delayed)
+    assert (each.kind, each.what) == ("note", "delayed")
+    assert each.sentence.startswith("before: The pause takes up to 145 ms. Other work or")
+    assert only(delayed, runs=(side(LATE), side())).what == "contended"
+
+
 def test_notes_on_a_side() -> None:
     each = only(runs=(side(missing_cycles=11), side()))
     assert each.sentence.startswith("before: 11 of 1,011 cycles have no line")
