@@ -15,6 +15,7 @@ from gctrace_analyzer.analysis.compare.change import TOGETHER
 from gctrace_analyzer.analysis.compare.comparability import (
     Circumstances,
     Difference,
+    delay_of,
     differences,
     have_other_limits,
 )
@@ -172,6 +173,7 @@ class Side:
             goal_mib=None if self.by_limit else analysis.summary.heap_goal_p50_mib,
             ballast=size_text(self.baseline.now.ballast) if self.baseline.now.ballast else None,
             by_metrics=self.by_metrics,
+            delay=delay_of([analysis.findings for analysis in self.analyses]),
         )
 
     @cached_property
@@ -183,9 +185,7 @@ class Side:
     @cached_property
     def gogc_levels(self) -> str | None:
         """The values of GOGC if a program changed it while running: `100, then 400`; else None."""
-        changed = next(
-            (finding for finding in self.findings() if finding.id == _CHANGED_GOGC), None
-        )
+        changed = next((one for one in self.findings() if one.id == _CHANGED_GOGC), None)
         return None if changed is None else ", then ".join(map(str, changed.figures["levels"]))
 
     @cached_property

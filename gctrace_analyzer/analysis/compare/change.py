@@ -26,6 +26,9 @@ IS_LOAD = "the load is given, so it is neither better nor worse"
 OF_WORK = "each run does other work in total, or may do the same: a rate does not show its cost"
 ONE_RUN = "one run does not show how fast the machine was"
 NO_COST = "it is no cost by itself: what it costs is the heap peak"
+OVER_CYCLES = (
+    "cycles follow each other faster at the start; the mean of the live heap leaves it out"
+)
 IDLE = (
     "GC CPU did not change significantly, and idle marking takes CPU time that nobody else uses"
 )

@@ -11,6 +11,7 @@ import polars as pl
 
 from gctrace_analyzer.analysis.compare.change import OTHER_LOAD, Change
 from gctrace_analyzer.analysis.compare.compare import late_of
+from gctrace_analyzer.analysis.rules.finding import CHECK_CPUS
 from gctrace_analyzer.frozen import frozen
 from gctrace_analyzer.units import digits
 
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from gctrace_analyzer.analysis.compare.compare import Measured
+    from gctrace_analyzer.analysis.rules.finding import Finding
 
 OTHER_LIVE = 0.10
 """Relative difference of the live heaps. Above it, the programs hold different data."""
@@ -62,7 +64,7 @@ class Circumstances:
     `limit_ends` is the range of `memory_limit` in MiB; `goal_mib` is the median heap goal, unless a
     memory limit sets it. `gogc_levels` has the values of GOGC if it changed during a run.
     `gogc_of_runs` has the values of different runs or processes. `other_gogc` is True if the log
-    contradicts the GOGC that was given.
+    contradicts the GOGC that was given. `delay` says how long something else held up its pauses.
     """
 
     label: str
@@ -76,6 +78,26 @@ class Circumstances:
     other_gogc: str | None = None
     limit_ends: tuple[float, float] | None = None
     goal_mib: float | None = None
+    delay: str | None = None
+
+
+def delay_of(runs: Sequence[Sequence[Finding]]) -> str | None:
+    """Returns the headline of the finding that something else delayed GC, in most of the runs."""
+    delays = [
+        next(
+            (
+                finding.headline
+                for finding in findings
+                if finding.needs_action
+                and finding.because_of is None
+                and finding.advice.startswith(CHECK_CPUS)
+            ),
+            None,
+        )
+        for findings in runs
+    ]
+    known = [*filter(None, delays)]
+    return known[0] if 2 * len(known) > len(delays) else None
 
 
 def have_other_limits(was: Circumstances, now: Circumstances) -> bool:
@@ -139,9 +161,7 @@ def differences(
         if old != new and (old or new):
             yield Difference("changed", what, f"{name} {old or 'none'} → {new or 'none'}")
     yield from _mixed_gogc(was, now)
-    # Only the displayed change counts: a difference that chance explains is none here.
-    if (shown := changes["live_heap_p50_mib"]).is_significant:
-        yield from _live_heap_difference(changes["true_live_heap_mib"], shown)
+    yield from _live_heap_difference(changes["true_live_heap_mib"])
     yield from _contention(before, after)
     for label, side in ((was.label, before[1]), (now.label, after[1])):
         yield from _notes_on_side(label, side)
@@ -227,18 +247,15 @@ def _mixed_gogc(was: Circumstances, now: Circumstances) -> Iterator[Difference]:
             )
 
 
-def _live_heap_difference(change: Change, shown: Change) -> Iterator[Difference]:
-    if not change.is_significant or abs(change.delta or 0.0) <= OTHER_LIVE * (
-        change.before or 0.0
-    ):
-        return
-    yield Difference(
-        "note",
-        "live_heap",
-        f"The live heap of the program itself changed (median {digits(shown.before or 0.0, 3)} → "
-        f"{digits(shown.after or 0.0, 3)} MiB), and with it the heap goal, heap peak and cost of a "
-        "cycle.",
-    )
+def _live_heap_difference(change: Change) -> Iterator[Difference]:
+    if change.is_significant and abs(change.relative or 0.0) > OTHER_LIVE:
+        yield Difference(
+            "note",
+            "live_heap",
+            "The live heap of the program itself changed (mean "
+            f"{digits(change.before or 0.0, 3)} → {digits(change.after or 0.0, 3)} MiB), and with "
+            "it the heap goal, heap peak and cost of a cycle.",
+        )
 
 
 def _contention(*sides: tuple[Circumstances, Sequence[Measured]]) -> Iterator[Difference]:
@@ -253,6 +270,15 @@ def _contention(*sides: tuple[Circumstances, Sequence[Measured]]) -> Iterator[Di
             f"threads of {' and of '.join(contended)}. Repeat both sides on a quiet machine, "
             "without a CPU quota.",
         )
+        return
+    for side, _ in sides:
+        if side.delay:
+            yield Difference(
+                "note",
+                "delayed",
+                f"{side.label}: {side.delay} Other work or a CPU quota may have caused this, and "
+                "raised GC CPU too: repeat both sides on a quiet machine.",
+            )
 
 
 def _notes_on_side(label: str, side: Sequence[Measured]) -> Iterator[Difference]:

@@ -3,8 +3,7 @@
 A figure of a run varies for two reasons: chance within the run (which its cycles show, see
 `bootstrap`), and differences between runs of the same program (which no single run shows, see
 `Metric.noise`). Repeated runs show both: the more runs there are, the less the calibrated noise
-counts.
-Method and calibration: docs/comparison.md.
+counts. Method and calibration: docs/comparison.md.
 """
 
 from __future__ import annotations
@@ -30,6 +29,7 @@ from gctrace_analyzer.analysis.compare.change import (
     OF_WORK,
     ONE_RUN,
     OTHER_LOAD,
+    OVER_CYCLES,
     UNBOUNDED,
     Change,
 )
@@ -244,6 +244,9 @@ def compare(
     if unjudged and (of_work or is_one_run):
         reason = OF_WORK if of_work else ONE_RUN
         judged[rate.metric] = replace(rate, verdict=None, no_verdict_because=reason)
+    name = "live_heap_p50_mib"
+    if judged["true_live_heap_mib"].delta is not None and judged[name].is_significant:
+        judged[name] = replace(judged[name], verdict=None, no_verdict_because=OVER_CYCLES)
     name = "gc_cpu_with_idle_share"
     is_clear = name in judged and judged[name].verdict in ("better", "worse")
     if is_clear and judged["gc_cpu_share"].verdict == "~":
@@ -292,12 +295,12 @@ def _judged(
     low, high, was = change.delta_low, change.delta_high, change.before
     if low is None or high is None or was is None:
         return change
+    if metric.better == "neither":
+        return replace(change, no_verdict_because=NO_COST)
     if low <= 0 <= high:
         return replace(change, verdict="~")
     if metric.better == "by load" and load_is_given:
         return replace(change, no_verdict_because=IS_LOAD)
-    if metric.better == "neither":
-        return replace(change, no_verdict_because=NO_COST)
     # The change caused by the load alone, as a factor, is not a change of the program.
     alone = (was * by_time + (change.by_load or 0.0) + metric.floor) / (was + metric.floor)
     left = [(was + metric.floor + end) / alone - (was + metric.floor) for end in (low, high)]

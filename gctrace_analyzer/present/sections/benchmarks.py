@@ -39,7 +39,7 @@ _LEAST = 24
 def verdict(pair: Pair) -> str:
     """Returns in one sentence which benchmarks are worse, and which are better."""
     total = count(len(pair.benchmarks), "benchmark")
-    parts: list[str] = []
+    groups: list[tuple[str, list[str]]] = []
     is_slower = any(True for _ in other_machine(pair))
     times = {name: "" if is_slower else _time(own) for name, own in pair.benchmarks.items()}
     for word, more in (("worse", "more"), ("better", "less")):
@@ -51,22 +51,24 @@ def verdict(pair: Pair) -> str:
             costs,
             key=lambda name: (costs[name].metric == _GC_CPU, -abs(costs[name].relative or 9.0)),
         )
-        named = ", ".join(
-            f"{printable(name)} {_changed(costs[name])}{times[name]}"
-            for name in several[:_NAMED]
-        )
-        rest = f" and {len(several) - _NAMED} more" if len(several) > _NAMED else ""
-        if costs:
-            of = total if not parts else str(len(pair.benchmarks))
-            verb = "costs" if len(costs) == 1 else "cost"
-            parts.append(f"{len(costs)} of {of} {verb} {more}: {named}{rest}")
+        named = [f"{printable(name)} {_changed(costs[name])}{times[name]}" for name in several]
+        groups.append((f"cost{'s' * (len(named) == 1)} {more}", named))
+    # The time has other causes too, but what costs less must not hide what takes longer.
+    for word, more in (("worse", "longer"), ("better", "less time")):
+        named = [
+            f"{printable(name)} {_changed(own['ns_per_op'])}"
+            for name, own in pair.benchmarks.items()
+            if times[name] and own["ns_per_op"].verdict == word and not _is_changed(own)
+        ]
+        groups.append((f"{'takes' if len(named) == 1 else 'take'} {more}", named))
+    parts: list[str] = []
+    for what, named in groups:
+        rest = f" and {len(named) - _NAMED} more" if len(named) > _NAMED else ""
+        of = len(pair.benchmarks) if parts else total
+        if named:
+            parts.append(f"{len(named)} of {of} {what}: {', '.join(named[:_NAMED])}{rest}")
     if parts:
         return f"{'; '.join(parts)}."
-    both = ((printable(name), times[name]) for name in pair.benchmarks)
-    if timed := [f"{name}{time}" for name, time in both if time]:
-        of, named = f"{len(timed)} of {total}", ", ".join(timed[:_NAMED])
-        rest = f" and {len(timed) - _NAMED} more" if len(timed) > _NAMED else ""
-        return f"Only the time differs in {of}: {named}{rest}."
     if not any(
         own[metric].is_tested for own in pair.benchmarks.values() for metric in DECIDING
     ):
@@ -90,6 +92,10 @@ def costs(pair: Pair) -> dict[str, list[str]]:
 def _cost(changes: Mapping[str, Change], word: str) -> Change | None:
     """Returns the first deciding change with this verdict; None without any."""
     return next((changes[name] for name in DECIDING if changes[name].verdict == word), None)
+
+
+def _is_changed(changes: Mapping[str, Change]) -> bool:
+    return any(changes[name].verdict in ("better", "worse") for name in DECIDING)
 
 
 def _time(changes: Mapping[str, Change]) -> str:

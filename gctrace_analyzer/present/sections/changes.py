@@ -57,7 +57,7 @@ LABELS = {
 
 HEADLINES = (
     "gc_cpu_share", "gc_cpu_with_idle_share", "gc_per_s", "assist_share_of_cpu",
-    "stw_p99_ms", "alloc_mib_per_s", "live_heap_p50_mib", "heap_peak_mib",
+    "stw_p99_ms", "alloc_mib_per_s", "true_live_heap_mib", "heap_peak_mib",
     "alloc_mib_per_run", "cycles_per_run",
 )  # fmt: skip
 """The figures that a pull request shows first."""
@@ -110,10 +110,10 @@ def figures(pair: Pair, *, headline: bool = False, brief: Sequence[str] = ()) ->
         headline: only the most important figures.
         brief: the letters of the sides, if their names do not fit.
     """
-    measured = pair.measurement
-    shown = (
-        [*HEADLINES, *(metric.name for metric in measured.metrics)] if measured else HEADLINES
-    )
+    own = pair.measurement.metrics if pair.measurement else ()
+    shown = [*HEADLINES, *(metric.name for metric in own)]
+    if pair.changes["true_live_heap_mib"].delta is None:
+        shown.append("live_heap_p50_mib")
     body = [
         (
             label_of(name),

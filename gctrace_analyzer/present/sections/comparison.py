@@ -153,7 +153,7 @@ def method(pairs: Sequence[Pair]) -> str:
     baseline = printable(pairs[0].before.label) if several else "the value before"
     return (
         f"Change: relative to {baseline}, with its 95 % interval. ~: not significant. –: not "
-        "judged, such as a maximum, the load and its effects, or the heap goal."
+        "judged, such as a maximum, a different load and its effects, or the heap goal."
     )
 
 
@@ -430,6 +430,7 @@ _TIMES = {"alloc_mib_per_s": "allocation per second", "stw_p99_ms": "p99 pauses"
 _DOUBTS = {
     "procs": "GOMAXPROCS differs",
     "contended": "other work or a CPU quota probably held up threads",
+    "delayed": "other work or a CPU quota may have held up threads",
 }
 """Possible causes other than the change and the load."""
 

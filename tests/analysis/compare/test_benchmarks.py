@@ -259,3 +259,20 @@ def test_a_page_without_gctrace_has_no_empty_table() -> None:
     assert bodies
     assert all(body.strip() for body in bodies)
     assert "hold for all benchmarks together" in page
+
+
+def test_the_headline_names_what_takes_longer_next_to_what_costs_less() -> None:
+    def both(bytes_per_op: int, factor: float) -> str:
+        return "".join(
+            f"BenchmarkJoin-2 \t 100\t {500 + run} ns/op\t {bytes_per_op} B/op\t 9 allocs/op\n"
+            f"BenchmarkRep-2 \t 100\t {factor * (500 + run)} ns/op\t 64 B/op\t 1 allocs/op\n"
+            for run in range(6)
+        )
+
+    text = str(gca.compare(read_text(both(53_480, 1)), read_text(both(3_072, 1.5))))
+    head = (
+        "1 of 2 benchmarks costs less: Join -94 % B/op; 1 of 2 takes longer: Rep +50 % time/op."
+    )
+    assert head in " ".join(text.split())
+    text = str(gca.compare(read_text(both(64, 1.5)), read_text(both(64, 1))))
+    assert "1 of 2 benchmarks takes less time: Rep -33 % time/op." in " ".join(text.split())

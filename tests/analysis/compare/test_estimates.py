@@ -19,7 +19,9 @@ from gctrace_analyzer.analysis.compare.change import (
     BY_TIME,
     CONTENDED,
     IS_LOAD,
+    NO_COST,
     ONE_RUN,
+    OVER_CYCLES,
     Change,
 )
 from gctrace_analyzer.analysis.compare.compare import PROPORTIONAL, Measured, compare
@@ -126,8 +128,29 @@ def test_a_comparison_is_that_of_the_means_of_its_runs(
             reason = row["no_verdict_because"]
             assert row["verdict"] == (None if reason else expected)
             if reason:
-                assert expected != "~"
-                assert metric.better != "lower" or metric.name in PROPORTIONAL
+                assert expected != "~" or metric.better == "neither"
+                is_of_load = metric.name in (*PROPORTIONAL, "live_heap_p50_mib")
+                assert metric.better != "lower" or is_of_load
+
+
+def test_a_median_over_cycles_of_the_live_heap_is_judged_only_without_its_mean() -> None:
+    """A setting changes the share of the start-up in the cycles, not what is live."""
+
+    def row(metric: str, mean_mib: float | None) -> Any:
+        before, after = (
+            run({"live_heap_p50_mib": median, "true_live_heap_mib": mean_mib})
+            for median in (25.0, 70.0)
+        )
+        return row_of([before], [after], metric)
+
+    median = row("live_heap_p50_mib", 70.0)
+    assert (median["verdict"], median["no_verdict_because"]) == (None, OVER_CYCLES)
+    assert row("true_live_heap_mib", 70.0)["verdict"] == "~"
+    assert row("live_heap_p50_mib", None)["verdict"] == "worse"
+    goal = row("heap_goal_p50_mib", 70.0)
+    assert (goal["verdict"], goal["no_verdict_because"]) == (None, NO_COST), (
+        "also without change"
+    )
 
 
 def row_of(before: list[Measured], after: list[Measured], name: str, **more: Any) -> Any:

@@ -77,3 +77,14 @@ def test_the_command_compares_files_of_metrics(capsys: pytest.CaptureFixture[str
     printed = pl.read_csv(capsys.readouterr().out.encode())
     row = printed.filter(metric="gc_per_s").row(0, named=True)
     assert row["verdict"] == "better"
+
+
+def test_a_headline_says_that_other_work_may_explain_it() -> None:
+    """The report of the first side says so: pauses of 145 ms."""
+    logs = [f"samples/metrics/gogc{gogc}.json.gz" for gogc in (100, 200)]
+    text = " ".join(str(gca.compare(*logs)).split())
+    doubt = "same load, but other work or a CPU quota may have held up threads."
+    assert f"84 % less GC CPU for 45 % more heap; {doubt}" in text
+    assert "gogc100.json.gz: The two pauses of a GC cycle take up to 145 ms together." in text
+    runs = [gca.read(log) for log in (logs[0], *["samples/steady-go1.26.log"] * 2)]
+    assert "may have held up" not in str(gca.compare(runs, runs[1:])), "one of three runs"
