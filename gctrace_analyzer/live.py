@@ -193,6 +193,7 @@ class Intervals:
         self._reported: dict[int, int] = {}
         self._lines: dict[tuple[str, int], int] = {}
         self._last: tuple[int, float | None] = (0, None)
+        self._live_mib: dict[tuple[int, int], float] = {}
 
     def new(self, *, ended: bool = False) -> list[Row]:
         """Returns the intervals completed since the last call, as rows of `schema.WINDOWS`.
@@ -227,6 +228,12 @@ class Intervals:
         except BadSettingError:
             # A duration is damaged, as the next cycle shows.
             return []
+        at = (pl.col("start_s") / self._every_s).floor().cast(pl.Int64)
+        sizes = recent.cycles.select("process", "heap_live_mib", at=at).drop_nulls()
+        last_sizes = sizes.unique(("process", "at"), keep="last")
+        self._live_mib = {
+            (numbers[process], index): mib for process, mib, index in last_sizes.iter_rows()
+        }
         intervals = []
         for row in rows.iter_rows(named=True):
             process, index = numbers[row["process"]], round(row["start_s"] / self._every_s)
@@ -235,6 +242,10 @@ class Intervals:
                 self._reported[process] = index
                 intervals.append({**row, "process": process})
         return intervals
+
+    def last_live_mib(self, row: Row) -> float | None:
+        """Returns the live heap of the last cycle of an interval that `new` just returned."""
+        return self._live_mib.get((row["process"], round(row["start_s"] / self._every_s)))
 
     def _newest_starts(self, cycles: pl.DataFrame) -> dict[int, float]:
         """Returns the start of the newest cycle of each process.

@@ -827,7 +827,7 @@ FLEET = (
       for column in _predicted(f"advice_{name}", unit, f"predicted {meaning}", _RANK_1)),
     *_predicted("saved_cores", "cores", "GC CPU saved by the advice, with idle marking", "(present - predicted share) × procs"),
     *_predicted("saved_heap_mib", "MiB", "heap peak saved by the advice (negative: the heap gets larger)", "present - predicted peak"),
-    Column("go_memory_mib", "Float64", "MiB", "memory that Go holds, mean; of metrics only", "HeapSys … - HeapReleased"),
+    Column("go_memory_mib", "Float64", "MiB", "memory that Go holds, mean; of metrics only", "Sys - HeapReleased, or /memory/classes"),
     Column("rss_max_mib", "Float64", "MiB", "resident memory, largest; of metrics only", "process_resident_memory_bytes"),
     Column("since_start_cycles", "Int64", "", "GC cycles since its start; of a single dump only", _DUMP),
     Column("since_start_gc_cpu_share", "Float64", "0–1", "GC CPU share since its start; of a single dump only", _DUMP),

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+import polars as pl
+
 from gctrace_analyzer import schema
 from gctrace_analyzer.analysis.fleet.answers import READ_BEFORE
 from gctrace_analyzer.analysis.postmortem.memory_of_dumps import last
@@ -13,11 +15,10 @@ from gctrace_analyzer.analysis.sites.functions import place
 from gctrace_analyzer.analysis.summary import FIGURES, Summary
 from gctrace_analyzer.analysis.thresholds import DEFAULT
 from gctrace_analyzer.fleets.identity import IDENTITY, service_of
+from gctrace_analyzer.units import MIB
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
-
-    import polars as pl
 
     from gctrace_analyzer.analysis.analysis import Analysis
     from gctrace_analyzer.analysis.postmortem.post_mortems import PostMortem
@@ -134,9 +135,11 @@ def _memory(run: Run, analysis: Analysis) -> Row:
         }
     if intervals.is_empty():
         return single
-    held = intervals["heap_sys_mib"] - intervals["heap_released_mib"]
+    # The runtime may export it as one figure.
+    of_go = pl.coalesce("mapped_bytes", pl.col("sys_bytes") - pl.col("heap_released_bytes"))
+    held = run.memstats.select(of_go.mean() / MIB)
     return {
-        "go_memory_mib": held.mean(), "rss_max_mib": intervals["rss_mib"].max(), **single
+        "go_memory_mib": held.item(), "rss_max_mib": intervals["rss_mib"].max(), **single
     }  # fmt: skip
 
 

@@ -334,7 +334,9 @@ def kind_of(err: BaseException) -> Kind:
     if isinstance(err, MissingExtraError | ImportError):
         return "library"
     if isinstance(err, UnreadableInputError) and not isinstance(cause, OSError):
-        return "damaged"
+        # Damage has the error of the library that unpacks or parses; other files have no cause.
+        is_other = cause is None and err.argument != "unpack_limit"
+        return "no-records" if is_other else "damaged"
     return _kind_of_access_error(
         cause if isinstance(err, UnreadableInputError) and cause else err
     )

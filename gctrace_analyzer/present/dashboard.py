@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import polars as pl
@@ -123,7 +124,7 @@ def dashboard(
     bar = format.duration(bar_is) if points and width >= _SCALED else ""
     until = "" if now_s is None else ", up to now"
     shown.append(((about, "bold"), (f"; a bar is {bar}{until}" if bar else "", "dim")))
-    figures = headline.state(report)
+    figures = [_at_the_end(figure, report) for figure in headline.state(report)]
     longest = max((len(figure.value) for figure in figures), default=0)
     for figure in figures:
         values = points.get(_TREND.get(figure.label, ""), [])
@@ -206,6 +207,20 @@ def _figure(
     )
 
 
+def _at_the_end(figure: KeyFigure, report: Report) -> KeyFigure:
+    """Returns the figure with its last value, if it is a size: a live view shows what is now."""
+    first, *others = figure.note.split("; ")
+    if figure.label not in ("Live heap", "Heap goal") or first in ("last", "next"):
+        return figure
+    last = report.analysis.cycles[_TREND[figure.label]].drop_nulls()[-1]
+    parts = [part for part in (first, *others) if not part.startswith("last ")]
+    if first.startswith("median"):
+        parts[:1] = ["last", f"{first} {figure.value}"]
+    elif first.startswith("since"):
+        parts[:1] = ["last", f"{figure.value} {first}"]
+    return replace(figure, value=format.live_heap(last), note="; ".join(parts))
+
+
 def _shortened(note: str, room: int) -> str:
     """Returns the parts of the note that fit on the line."""
     while len(note) > max(room, 0):
@@ -261,25 +276,36 @@ def _found(report: Report, width: int) -> Iterator[Line]:
             yield ((" " * len(label) if index else label, "bold"), (line, style))
 
 
-def interval_line(row: Row) -> str:
-    """Formats one interval (`schema.WINDOWS`) as a line of at most 80 columns."""
+def interval_line(row: Row, live_mib: float | None) -> str:
+    """Formats one interval (`schema.WINDOWS`) and its last live heap in 80 columns at most."""
     at = format.moment(row["end_s"])
     which = f"[{row['process']}] " if row["process"] else ""
-    cells = (
-        (which + at, 8),
-        (cycles_text(row["cycles"]), 10),
-        (f"GC CPU {format.share(row['gc_cpu_share'])}", 14),
-        (f"assist {format.share(row['assist_share_of_gc_cpu'])}", 13),
-        (f"max {format.milliseconds(row['stw_max_ms'])}", 12),
-        (f"live {format.mib(row['heap_live_mib'])}", 13),
+    shown = (
+        ("GC CPU", 13, format.share, row["gc_cpu_share"]),
+        ("assist", 13, format.share, row["assist_share_of_gc_cpu"]),
+        ("pause ≤", 15, format.milliseconds, row["stw_max_ms"]),
+        ("live", 13, format.mib, live_mib),
     )
-    return "  ".join(cell.rjust(size) for cell, size in cells)
+    cells = [f"{which + at:>7}", f"{cycles_text(row['cycles']):>9}"]
+    # Shares are unknown if the interval is too short.
+    cells += [
+        ("" if value is None else f"{name} {write(value)}").rjust(size)
+        for name, size, write, value in shown
+    ]
+    return "  ".join(cells).rstrip()
+
+
+def needs_no_action(row: Row) -> bool:
+    """Returns whether an episode has no consequence."""
+    # A single long pause may still be a problem of the whole run.
+    return bool(row["severity"] == "info" and row["kind"] != "pause-outlier")
 
 
 def episode_line(row: Row) -> str:
     """Formats an episode (`schema.EPISODES`) that has started, in lines of 80 columns."""
-    text = f"{row['severity']}: {row['kind']}: {format.printable(row['reason'])}"
-    # A single long pause may still be a problem of the whole run.
-    is_over = row["severity"] == "info" and row["kind"] != "pause-outlier"
-    text += " No action needed." * is_over
+    times = " → ".join(
+        dict.fromkeys(format.moment(row[f"{end}_s"]) for end in ("start", "end"))
+    )
+    text = f"{row['severity']}: {row['kind']} ({times}): {format.printable(row['reason'])}"
+    text += " No action needed." * needs_no_action(row)
     return "\n".join(wrap(text, 80, " " * 10, " " * 10))

@@ -425,7 +425,7 @@ _OUTLIERS = (
 )
 _MEMORY = (
     _NAME,
-    _figure("held by Go", "go_memory_mib", mib),
+    _figure("held by Go, mean", "go_memory_mib", mib),
     _figure("RSS max", "rss_max_mib", mib),
     _figure("GOMEMLIMIT", "memory_limit_mib", mib),
     _figure("container", "container_limit_mib", mib),

@@ -337,6 +337,21 @@ def test_the_table_of_services_by_hand() -> None:
     assert totals.saved_cores_high == pytest.approx(-0.8 + math.hypot(0.3, 1.0))
 
 
+def test_a_service_has_the_gc_cpu_of_processes_on_an_unknown_number_of_cpus() -> None:
+    share = {"gc_cpu_s": None, "gc_cpu_with_idle_s": None, "capacity_cpu_s": None}
+    found = answers(
+        rows(
+            {**share, "gc_cpu_share": 0.01, "span_s": 30.0},
+            {**share, "gc_cpu_share": 0.05, "span_s": 10.0},
+            {**share, "gc_cpu_share": None},
+            {**share, "gc_cpu_share": None, "service": "unknown"},
+        )
+    )
+    known = dict(found.services.select("service", "gc_cpu_share").iter_rows())
+    assert known == {"api": pytest.approx(0.02), "unknown": None}
+    assert found.services["gc_cores"].null_count() == 2
+
+
 def test_the_worst_processes_come_first() -> None:
     found = answers(
         rows(

@@ -82,6 +82,9 @@ def test_every_process_of_a_file_has_its_own_row() -> None:
     [
         (b"", "empty"),
         (b"hello\n" * 9, "no-records"),
+        (b"run,seconds,ok\n1,2.5,yes\n", "no-records"),
+        (b"SQLite format 3\x00" + bytes(99), "no-records"),
+        (b"apiVersion: v1\nkind: Pod\nmetadata: [\n", "damaged"),
         (b"\x1f\x8b\x08\x00garbage", "damaged"),
         (None, "missing"),
     ],
@@ -220,6 +223,17 @@ def test_a_kill_beside_one_log_is_that_of_its_program_if_their_report_says_so(
     summary = gca.fleet_answers(gca.fleet(tmp_path))
     assert summary.kills["name"].to_list() == ["a" if is_joined else program]
     assert sorted(summary.processes["name"]) == ["a", "b"]
+
+
+def test_memory_held_by_go_is_more_than_its_heap(tmp_path: Path) -> None:
+    path = tmp_path / "dumps.jsonl"
+    dump = (
+        '{"HeapAlloc": 50331648, "HeapInuse": 52428800, "HeapSys": 62914560, "NumGC": %d,'
+        ' "HeapReleased": %d, "Sys": 73400320, "TotalAlloc": %d, "PauseTotalNs": 63000000}\n'
+    )
+    path.write_text("".join(dump % (22 + n, n << 20, 80000000 * (1 + n)) for n in (2, 4)))
+    (found,) = rows_of(path)
+    assert found["go_memory_mib"] == 67.0
 
 
 def test_single_dumps_are_shown_with_what_they_have_since_the_start_and_not_judged(

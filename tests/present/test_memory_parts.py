@@ -40,6 +40,13 @@ def test_memory_that_no_gogc_lowers_is_named() -> None:
     ]
 
 
+def test_parts_are_called_those_of_the_last_of_several_dumps() -> None:
+    for dumps, label in ((1, "Memory by use"), (2, "Memory, last dump")):
+        table = memory_parts(read_text("\n".join([OTHER] * dumps)).report())
+        assert table is not None
+        assert table.head[0] == label
+
+
 @pytest.mark.parametrize("allocated", [{}, {"HeapAlloc": GIB // 4}], ids=["alone", "objects"])
 def test_what_is_not_idle_in_the_heap_is_in_use(allocated: dict[str, int]) -> None:
     table = memory_parts(

@@ -19,7 +19,10 @@ def services(rows: pl.DataFrame, last: pl.DataFrame) -> pl.DataFrame:
         rows: every process with its `service`.
         last: the last process of each `STREAM`, with the columns of `states.with_state`.
     """
+    known_s = pl.col("span_s").filter(pl.col("gc_cpu_share").is_not_null()).sum()
+    shares_s = (pl.col("gc_cpu_share") * pl.col("span_s")).sum()
     counted = rows.group_by("service").agg(
+        share_over_time=pl.when(known_s > 0).then(shares_s / known_s),
         files=pl.col("file").filter(pl.col("server").is_null()).n_unique(),
         processes=pl.len(),
         short=pl.col("short").sum(),
@@ -40,12 +43,14 @@ def services(rows: pl.DataFrame, last: pl.DataFrame) -> pl.DataFrame:
         **{name: pl.col(name).sum() for name in saved},
     )
     whole = counted.join(_gc_cpu(rows), on="service", how="left")
+    # Shares of an unknown number of CPUs: their mean over time.
+    whole = whole.with_columns(gc_cpu_share=pl.coalesce("gc_cpu_share", "share_over_time"))
     # If every process is measured, the rank follows the displayed figure.
     shown = pl.when("measured").then(pl.coalesce("gc_cores", "probable_cores"))
     ranked = whole.join(now, on="service", how="left").sort(
         shown.otherwise("probable_cores"), "service", descending=[True, False], nulls_last=True
     )
-    return ranked.drop("probable_cores", "measured")
+    return ranked.drop("probable_cores", "measured", "share_over_time")
 
 
 def _gc_cpu(rows: pl.DataFrame) -> pl.DataFrame:

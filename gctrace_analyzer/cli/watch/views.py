@@ -213,17 +213,18 @@ class _LinesView:
             self._print(
                 json.line("interval", row)[:-1]
                 if self._options.kind == "jsonl"
-                else dashboard.interval_line(row)
+                else dashboard.interval_line(row, self._intervals.last_live_mib(row))
             )
         self._printed_at = self._reported_at = time.monotonic()
         self._cycles = self._live.cycles
         view = self._live.latest(self._options.window_s)
+        begin_s = min(row["start_s"] for row in rows)
         for episode in [] if view is None else self._episodes.of(view):
-            self._print(
-                json.line("episode", episode)[:-1]
-                if self._options.kind == "jsonl"
-                else dashboard.episode_line(episode)
-            )
+            if self._options.kind == "jsonl":
+                self._print(json.line("episode", episode)[:-1])
+            elif episode["end_s"] >= begin_s or not dashboard.needs_no_action(episode):
+                # What had no consequence is no news later.
+                self._print(dashboard.episode_line(episode))
 
     def _print(self, text: str) -> None:
         with self._lock:

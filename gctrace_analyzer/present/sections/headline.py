@@ -25,7 +25,6 @@ from gctrace_analyzer.analysis.settings.naming import (
     setting_text,
 )
 from gctrace_analyzer.analysis.thresholds import DEFAULT
-from gctrace_analyzer.analysis.totals import ROUNDING, rates_of
 from gctrace_analyzer.frozen import frozen
 from gctrace_analyzer.ingest.evidence.words import OF_CRASH, after_crash
 from gctrace_analyzer.ingest.rows import not_null
@@ -229,17 +228,12 @@ def _allocation(report: Report) -> Iterator[KeyFigure]:
         yield KeyFigure("Allocation", *((texts[1], "") if s.is_too_short_for_rates else texts))
 
 
-_EXACT = 0.05
-"""Share of the allocation. If truncated sizes may be off by more, the rate is an estimate."""
-
-
 def allocation(report: Report) -> tuple[str, str]:
     """Formats the rate of allocation and its total, and says which of them are estimates."""
     s = report.analysis.summary
     # The runtime counts memory that a processor holds for its next objects as allocated.
     of_total = "about " * (not report.analysis.by_dumps and s.alloc_total_mib is not None)
-    error = rates_of(report.analysis.spans, ROUNDING)[ROUNDING] or 0.0 if of_total else 0.0
-    of_rate = "about " * (error > _EXACT or "alloc_mib_per_s" in s.estimated)
+    of_rate = of_total or "about " * ("alloc_mib_per_s" in s.estimated)
     rate_ = rate_text(s, s.alloc_mib_per_s or 0.0, mib_per_s)
     return f"{of_rate}{rate_}", f"{of_total}{mib(s.alloc_total_mib)} in total"
 

@@ -135,7 +135,9 @@ def memory_parts(report: Report) -> Table | None:
     ]
     if len(rows) < 2:
         return None
-    head = ("Memory by use", "size", _HEAD[of].format(rounded(total, step)), "what lowers it")
+    several = report.analysis.memory[-1].dumps > 1
+    label = "Memory, last dump" if several else "Memory by use"
+    head = (label, "size", _HEAD[of].format(rounded(total, step)), "what lowers it")
     return Table(head, "lrrl", rows, least=(0, 0, 0, _LEAST_REMEDY))
 
 

@@ -395,7 +395,10 @@ def test_a_dashboard_counts_the_cycle_that_it_calls_the_newest(
 
 
 def test_an_episode_of_no_consequence_says_so() -> None:
-    row: Any = {"severity": "info", "kind": "gc-burst", "reason": "GC ran 7 times."}
+    row: Any = {
+        "severity": "info", "kind": "gc-burst", "start_s": 0.0, "end_s": 0.25,
+        "reason": "GC ran 7 times.",
+    }  # fmt: skip
     assert dashboard.episode_line(row).endswith("GC ran 7 times. No action needed.")
     assert "action" not in dashboard.episode_line({**row, "severity": "bad"})
 
@@ -515,7 +518,7 @@ def test_a_go_program_watched(load: Path, tmp_path: Path) -> None:
     whole = gca.read(log)
     assert whole.summary().cycles > 0
     assert said[said.index(log.name) :].rstrip("\n") == f"{whole.summary()}"
-    intervals = [line for line in said.splitlines() if " cycles  " in line]
+    intervals = [line for line in said.splitlines() if re.search(r"s +\d+ cycles?(  |$)", line)]
     assert len(intervals) == len(whole.windows("500ms"))
 
 
@@ -544,5 +547,72 @@ def test_lines_name_long_pauses_before_and_after_marking() -> None:
     for cycle, pauses in ((33, "13+12+0.01"), (47, "0.02+12+9.5")):
         log[cycle - 1] = re.sub(r"[\d.+]+ ms clock", f"{pauses} ms clock", log[cycle - 1])
     done = watched(["-f", "lines", "-"], says="\n".join([*log, ""]))
-    lines = re.findall(r"pause-outlier: (\w+) termination took (\S+)", done.stdout.decode())
+    lines = re.findall(
+        r"pause-outlier \(.+\): (\w+) termination took (\S+)", done.stdout.decode()
+    )
     assert lines == [("Sweep", "13"), ("Mark", "9.5")]
+
+
+def cycles_of(sizes: list[int], every_s: float) -> str:
+    """Cycles at equal distances with these live heaps in MiB."""
+    return "".join(
+        f"gc {number} @{number * every_s:.3f}s 1%: 0.02+1.2+0.01 ms clock, "
+        f"0.04+0.1/0.4/0.2+0.02 ms cpu, {2 * live}->{2 * live}->{live} MB, {2 * live} MB goal, "
+        "0 MB stacks, 0 MB globals, 2 P\n"
+        for number, live in enumerate(sizes, start=1)
+    )
+
+
+def test_a_line_has_the_last_live_heap_and_the_longest_pause() -> None:
+    log = cycles_of([10] * 15 + [70] * 4, 0.1)
+    done = watched(["-f", "lines", "--every", "2s", "-"], says=log)
+    (line,) = [line for line in done.stdout.decode().splitlines() if "GC CPU 0" in line][:1]
+    assert "  live 70.0 MiB" in line
+    assert "pause ≤ 0.0" in line
+    assert len(line) <= 80
+
+
+def test_a_line_leaves_out_what_is_unknown() -> None:
+    log = cycles_of([10] * 22, 0.1)
+    done = watched(["-f", "lines", "--every", "2s", "-"], says=log)
+    (line,) = [line for line in done.stdout.decode().splitlines() if " 3 cycles " in line]
+    assert "–" not in line
+    assert "GC CPU" not in line
+    assert "live 10.0 MiB" in line
+
+
+def test_an_old_episode_of_no_consequence_is_no_news() -> None:
+    early = cycles_of([8] * 12, 0.02).splitlines(True)
+    late = [
+        re.sub(
+            r"^gc (\d+) @[\d.]+s",
+            lambda m: f"gc {int(m[1]) + 12} @{int(m[1]) * 0.25:.3f}s",
+            line,
+        )
+        for line in cycles_of([70] * 40, 0.25).splitlines(True)
+    ]
+    seen = live()
+    options = ViewOptions("lines", io.StringIO(), Colors("never"), "run", 1, 60, False, None)
+    view = create_view(options, seen)
+    seen.begin(SourceFacts("run"))
+    for line in [*early, *late]:
+        seen.add(line.encode())
+        view.added()
+    view.end()
+    printed = options.out.getvalue()  # type: ignore[attr-defined]  # it is a StringIO
+    assert seen.run().episodes()["kind"].to_list() == ["gc-burst"]
+    assert "gc-burst" not in printed
+    done = watched(["-f", "lines", "-"], says="".join([*early, *late]))
+    assert "info: gc-burst (40 ms → 2" in done.stdout.decode()
+
+
+def test_the_dashboard_always_shows_the_last_size(tmp_path: Path) -> None:
+    path = tmp_path / "grown.log"
+    path.write_text(cycles_of([4] * 20 + [70] * 3, 0.1))
+    for width in (80, 120):
+        shown = drawn_dashboard(str(path), width)
+        (live_heap,) = [line for line in shown if line.startswith("  Live heap")]
+        (goal,) = [line for line in shown if line.startswith("  Heap goal")]
+        assert "70.0 MiB" in live_heap[:28]
+        assert "140 MiB" in goal[:28]
+        assert " last" in live_heap
