@@ -229,13 +229,14 @@ def _allocation(report: Report) -> Iterator[KeyFigure]:
 
 
 def allocation(report: Report) -> tuple[str, str]:
-    """Formats the rate of allocation and its total, and says which of them are estimates."""
+    """Formats the rate of allocation and its total, and says whether they are estimates."""
     s = report.analysis.summary
-    # The runtime counts memory that a processor holds for its next objects as allocated.
-    of_total = "about " * (not report.analysis.by_dumps and s.alloc_total_mib is not None)
-    of_rate = of_total or "about " * ("alloc_mib_per_s" in s.estimated)
-    rate_ = rate_text(s, s.alloc_mib_per_s or 0.0, mib_per_s)
-    return f"{of_rate}{rate_}", f"{of_total}{mib(s.alloc_total_mib)} in total"
+    about = "about " * ("alloc_mib_per_s" in s.estimated)
+    total = f"{mib(s.alloc_total_mib)} in total"
+    if not report.analysis.by_dumps and s.alloc_total_mib is not None:
+        # The runtime counts memory that a processor holds for its next objects as allocated.
+        total = f"about {total}" if s.is_too_short_for_rates else f"estimated; {total}"
+    return f"{about}{rate_text(s, s.alloc_mib_per_s or 0.0, mib_per_s)}", total
 
 
 def with_trends(report: Report, figures: Iterable[KeyFigure]) -> list[KeyFigure]:
