@@ -48,8 +48,8 @@ class Summary(Plain):
     counts idle marking; `gc_cpu_nonidle_share` subtracts it from the denominator. Durations and
     their totals are corrected for the truncation of the printed ones (see `durations`). `estimated`
     names the figures that rest on an assumption. `window` is the time they cover: the `log`, or for
-    one dump of each process, the time `since-start`. `gc_cpu_s` is the sum of the CPU times that
-    the lines print, in seconds, and its bounds: lower, sum, upper.
+    one dump of each process, the time `since-start`. `printed_cpu_s` is the sum of the CPU times
+    that the lines print, in seconds, and its bounds: lower, sum, upper.
     """
 
     cycles: int
@@ -89,7 +89,7 @@ class Summary(Plain):
     warnings: tuple[str, ...]
     estimated: tuple[str, ...] = ()
     window: str = "log"
-    gc_cpu_s: tuple[float, float, float] | None = field(default=None, repr=False)
+    printed_cpu_s: tuple[float, float, float] | None = field(default=None, repr=False)
 
     @property
     def is_in_bursts(self) -> bool:
@@ -153,8 +153,8 @@ class Summary(Plain):
 
     @property
     def _cost_ends_s(self) -> tuple[float, float]:
-        if self.gc_cpu_s is not None and not self.missing_cycles:
-            low_s, total_s, high_s = self.gc_cpu_s
+        if self.printed_cpu_s is not None and not self.missing_cycles:
+            low_s, total_s, high_s = self.printed_cpu_s
         else:
             total_s = (self.gc_cpu_cores or 0.0) * (self.span_s or 0.0)
             own = self.gc_cpu_share or 1.0
@@ -236,7 +236,7 @@ def summarize(
         "missing_cycles": int(processes["missing_cycles"].sum()),
         **growth_figures(cycles, DEFAULT),
         "log_check_points": check,
-        "gc_cpu_s": _sum_of_lines(spans),
+        "printed_cpu_s": _sum_of_lines(spans),
     }
     if (low := figures["gc_cpu_share_low"]) is not None and (share := figures["gc_cpu_share"]):
         figures["gc_cpu_share_low"] = min(low, share)

@@ -83,9 +83,9 @@ def assists(s: Summary) -> tuple[str, str]:
     does not change their share of the GC CPU, which is that of the lines.
     """
     of_gc, of_all, gc_cpu = s.assist_share_of_gc_cpu, s.assist_share_of_cpu, s.gc_cpu_share
-    if s.gc_cpu_range is None or s.gc_cpu_s is None or not of_gc or not gc_cpu:
+    if s.gc_cpu_range is None or s.printed_cpu_s is None or not of_gc or not gc_cpu:
         return share(of_gc), share(of_all)
-    (low, high), (low_s, own_s, high_s) = s.gc_cpu_range, s.gc_cpu_s
+    (low, high), (low_s, own_s, high_s) = s.gc_cpu_range, s.printed_cpu_s
     ends = [min(of_gc * own_s / end_s, 1.0) if end_s else 1.0 for end_s in (high_s, low_s)]
     is_one = ends[1] < _AS_ONE * ends[0]
     of_gc_text = share(of_gc) if is_one else between_text(*map(percent, ends))

@@ -1384,7 +1384,7 @@ def test_the_shares_of_assists_are_ranges_where_what_they_are_of_is_one(
     summary = replace(
         read_text(log_of(40)).summary(), gc_cpu_share=0.05, gc_cpu_share_low=low,
         gc_cpu_share_high=high, assist_share_of_gc_cpu=0.3, assist_share_of_cpu=0.015,
-        gc_cpu_s=of_lines,
+        printed_cpu_s=of_lines,
     )  # fmt: skip
     assert assists(summary) == texts
 
@@ -1495,13 +1495,13 @@ def test_a_kill_has_one_step_per_line_and_its_growth_is_not_minor() -> None:
     assert "Minor, not urgent" not in shown
 
 
-def test_the_allocation_is_that_of_json_and_an_estimate_if_sizes_are_truncated() -> None:
+def test_the_allocation_is_that_of_json_and_called_an_estimate() -> None:
     def allocation(goal: int, cycles: int) -> tuple[str, str]:
         sizes = {"start": goal, "end": goal, "live": goal // 2, "goal": goal}
         return headline.allocation(read_text(log_of(cycles, every=0.1, **sizes)).report())
 
-    assert allocation(41, 20) == ("217 MiB/s", "about 436 MiB in total")
-    assert allocation(8, 188) == ("about 38.2 MiB/s", "about 718 MiB in total")
+    assert allocation(41, 20) == ("217 MiB/s", "estimated; 436 MiB in total")
+    assert allocation(8, 188) == ("38.2 MiB/s", "estimated; 718 MiB in total")
 
 
 def test_a_log_that_begins_late_says_when_its_process_started() -> None:
