@@ -83,14 +83,15 @@ def assists(s: Summary) -> tuple[str, str]:
     does not change their share of the GC CPU, which is that of the lines.
     """
     of_gc, of_all, gc_cpu = s.assist_share_of_gc_cpu, s.assist_share_of_cpu, s.gc_cpu_share
-    if s.gc_cpu_range is None or s.printed_cpu_s is None or not of_gc or not gc_cpu:
+    if s.printed_cpu_s is None or not of_gc or not gc_cpu:
         return share(of_gc), share(of_all)
-    (low, high), (low_s, own_s, high_s) = s.gc_cpu_range, s.printed_cpu_s
+    low_s, own_s, high_s = s.printed_cpu_s
     ends = [min(of_gc * own_s / end_s, 1.0) if end_s else 1.0 for end_s in (high_s, low_s)]
     is_one = ends[1] < _AS_ONE * ends[0]
     of_gc_text = share(of_gc) if is_one else between_text(*map(percent, ends))
     # The rest of the range of GC CPU.
     least, most = gc_cpu * low_s / own_s, gc_cpu * high_s / own_s
+    low, high = s.gc_cpu_range or (least, most)
     times = [min(low / least, 1.0) if least else 1.0, max(high / most, 1.0)]
     form = share if times[0] == times[1] else percent
     return of_gc_text, between_text(*(form((of_all or 0.0) * ratio) for ratio in times))

@@ -1376,6 +1376,7 @@ def test_goroutines_are_named_where_their_stacks_have_no_row() -> None:
         ),  # a late log: one interval is missing
         (0.03, 0.07, (3, 5, 7), ("21–50 %", "1.5 %")),  # a part of the pauses is GC CPU
         (0.0, 0.1, (0, 5, 10), ("15–100 %", "1.5 %")),
+        (0.05, 0.05, (5, 10, 10), ("30–60 %", "1.5 %")),
     ],
 )
 def test_the_shares_of_assists_are_ranges_where_what_they_are_of_is_one(
