@@ -285,8 +285,8 @@ def _no_problem(analysis: Analysis, advice: Advice) -> Verdict:
             if s.is_of_single_cycles or s.is_too_short_for_rates or s.gc_cpu_share is None:
                 sentence = "The log is too short to say what it takes now."
             return Verdict("warn", f"{since} {sentence}", better)
-        all_s = in_all(analysis) if "the whole run" in better else ""
-        return Verdict("info", f"{sentence}{all_s}", better)
+        whole = in_all(analysis) if "the whole run" in better else ""
+        return Verdict("info", f"{sentence}{whole}", better)
     if busy := _busy(analysis):
         return busy
     first = _advised(advice)

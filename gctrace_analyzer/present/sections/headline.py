@@ -48,7 +48,7 @@ from gctrace_analyzer.present.format import (
     share,
 )
 from gctrace_analyzer.present.sections.findings import DEATHS
-from gctrace_analyzer.present.sections.overview import usual_size
+from gctrace_analyzer.present.sections.overview import few_sizes, usual_size
 from gctrace_analyzer.present.sections.without_cycles import no_verdict, rise
 from gctrace_analyzer.units import LEAST_CORES, cores_text
 
@@ -310,7 +310,7 @@ def _live(report: Report, p50: float) -> tuple[str, str]:
         return live_heap(moved.figures["after_mib"]), since
     p50, word = _over_time(report, "heap_live_mib", p50)
     value, last = (show(report, "heap_live_mib", p50) for show in (usual_size, _last_if_far))
-    is_few = report.analysis.cycles["heap_live_mib"].count() in range(1, DEFAULT.min_cycles)
+    is_few = few_sizes(report, "heap_live_mib") is not None
     return value, last if is_few else _growth(report, last).replace("median", word)
 
 
@@ -401,8 +401,8 @@ def _last_if_far(report: Report, column: str, median: float) -> str:
     values = not_null(report.analysis.cycles[column])
     if len(report.analysis.tables["processes"]) > 1 or values.is_empty():
         return ""
-    few = len(values) < DEFAULT.min_cycles
-    is_near = values.n_unique() < 2 if few else median / _FAR < values[-1] < _FAR * median
+    few = few_sizes(report, column)
+    is_near = median / _FAR < values[-1] < _FAR * median if few is None else few.n_unique() < 2
     return "" if is_near else f"last {live_heap(values[-1])}"
 
 

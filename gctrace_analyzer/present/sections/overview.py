@@ -26,6 +26,8 @@ from gctrace_analyzer.units import between_text
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
+    import polars as pl
+
     from gctrace_analyzer.present.report import Report
     from gctrace_analyzer.schema import Row
 
@@ -38,13 +40,10 @@ SHORT_PHASE = 0.05
 def of_all(report: Report) -> str:
     """Returns that the headline figures cover all processes; empty for a single process."""
     several = len(report.analysis.tables["processes"])
-    has_figures = report.analysis.has_figures
+    if several < 2 or not report.analysis.has_figures:
+        return ""
     every = "Both" if several == 2 else f"All {several:,}"
-    return (
-        f"{every} processes, as if one after the other; numbered from 0"
-        if several > 1 and has_figures
-        else ""
-    )
+    return f"{every} processes, as if one after the other; numbered from 0"
 
 
 def about_cycles(report: Report) -> Iterator[Table]:
@@ -200,14 +199,17 @@ def usual_size(
     report: Report, column: str, median_mib: float | None, process: int | None = None
 ) -> str:
     """Returns the median of a size of the heap; of too few cycles, all sizes as a range."""
-    analysis = report.analysis
-    if analysis.by_dumps or median_mib is None:
+    few = few_sizes(report, column, process)
+    if few is None:
         return live_heap(median_mib)
-    cycles = analysis.cycles if process is None else analysis.cycles.filter(process=process)
-    sizes = not_null(cycles[column]).sort()
-    if len(sizes) >= DEFAULT.min_cycles:
-        return live_heap(median_mib)
-    return between_text(live_heap(sizes[0]), live_heap(sizes[-1]))
+    return between_text(*map(live_heap, few.sort()[[0, -1]]))
+
+
+def few_sizes(report: Report, column: str, process: int | None = None) -> pl.Series | None:
+    """Returns the sizes of too few cycles for a median, in order; None with more or none."""
+    cycles = report.analysis.cycles
+    sizes = not_null((cycles if process is None else cycles.filter(process=process))[column])
+    return sizes if 0 < len(sizes) < DEFAULT.min_cycles else None
 
 
 def named(report: Report, process: int) -> str:
