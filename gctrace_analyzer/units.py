@@ -361,8 +361,10 @@ def between_text(low: str, high: str) -> str:
     ('7.1–14.1 %', '300 MiB')
     >>> between_text("under 0.001 %", "0.0015 %")
     'at most 0.0015 %'
+    >>> between_text("< 1 MiB", "1.0 MiB")
+    'at most 1.0 MiB'
     """
-    if low.startswith("under ") and low != high:
+    if low.startswith(("under ", "< ")) and low != high:
         return f"at most {high}"
     unit = high.lstrip("0123456789.,")
     return high if low == high else f"{low.removesuffix(unit)}–{high}"

@@ -1194,6 +1194,16 @@ def test_a_range_of_gc_cpu_is_the_same_all_over_the_page() -> None:
     assert cycle_table.figures(report, axis_of(report, bins=100))["gcCpu"] == value
 
 
+def test_two_intervals_are_no_rate_and_a_size_below_1_mib_no_range() -> None:
+    lines = log_of(17).splitlines(keepends=True)[-3:]
+    small = [re.sub(r"(\d+->\d+->)\d+ MB", rf"\g<1>{live} MB", line) for live, line in
+             zip((0, 1, 1), lines, strict=True)]  # fmt: skip
+    figures = {each.label: each for each in headline.state(read_text("".join(small)).report())}
+    assert figures["Frequency"].value == "3 cycles"
+    assert figures["Pauses"].note == "max", "the share of two intervals has three cycles"
+    assert figures["Live heap"].value == "at most 1.0 MiB"
+
+
 def test_one_cycle_has_shares_of_its_own_time_and_no_course() -> None:
     line = log_of(17).splitlines()[-1]
     report = read_text(f"{line}\n").report()

@@ -166,8 +166,8 @@ def state(report: Report) -> list[KeyFigure]:
         gaps_ms = 1000 * report.analysis.enriched["interval_s"]
         often = interval(s, usual_interval_ms(report.analysis.enriched), gaps_ms)
         note = "; ".join(filter(None, (often, forced)))
-        if gaps_ms.count() == 1:
-            # How often cycles run, a single time between two does not show.
+        if gaps_ms.count() == 1 or s.is_too_short_for_rates:
+            # How often cycles run, one or two times between them do not show.
             figures.append(KeyFigure("Frequency", f"{s.cycles:,} cycles", note))
         else:
             value = rate_text(s, s.gc_per_s, rate)
@@ -204,7 +204,8 @@ def _pauses(report: Report) -> tuple[str, str] | None:
     # The first cycle of a process has the time since its start.
     is_alone = s.is_of_single_cycles and report.analysis.cycles["gc_num"].min() != 1
     time = _these(s, "the cycle", "the cycles") if is_alone else "time"
-    of_time = [] if s.stw_share is None else [f"{share(s.stw_share)} of {time}"]
+    is_known = s.stw_share is not None and (is_alone or not s.is_too_short_for_rates)
+    of_time = [f"{share(s.stw_share)} of {time}"] if is_known else []
     if many := coarse.get("pauses"):
         longest, of_time = [], [f"not measurable: {many} are printed as 0"]
     return value, " · ".join((first, *longest, *of_time))
