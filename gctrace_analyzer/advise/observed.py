@@ -29,6 +29,7 @@ from gctrace_analyzer.advise.refusal import (
     unknown_gogc,
     why_no_load,
 )
+from gctrace_analyzer.analysis.cycles import has_fewer_cpus
 from gctrace_analyzer.analysis.pauses import count_idle_threads
 from gctrace_analyzer.analysis.postmortem.facts import MOST_OF_LIMIT
 from gctrace_analyzer.analysis.settings.naming import gogc_name, limit_text
@@ -180,8 +181,9 @@ def without_load(analysis: Analysis, settings: Settings, why: str) -> Baseline:
 
 def on_cpus(cycles: pl.DataFrame, enriched: pl.DataFrame) -> pl.DataFrame:
     """Returns cycles with CPU times limited to the CPUs, if there are fewer than GOMAXPROCS."""
-    are_fewer = (enriched["cpus"] < enriched["procs"]).any()
-    return cycles.with_columns(enriched[list(CPU_TIMES)]) if are_fewer else cycles
+    if not has_fewer_cpus(enriched):
+        return cycles
+    return cycles.with_columns(enriched[list(CPU_TIMES)])
 
 
 def _span_s(steady: pl.DataFrame) -> float:

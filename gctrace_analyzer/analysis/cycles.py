@@ -24,6 +24,7 @@ from gctrace_analyzer.ingest.rows import (
     after,
     at_least,
     before,
+    complete,
     each_process,
     follows,
     in_steps,
@@ -273,6 +274,14 @@ _OF_BEFORE = (
 )
 
 
+FEWER_CPUS = pl.col("cpus") < pl.col("procs")
+
+
+def has_fewer_cpus(rows: pl.DataFrame) -> bool:
+    """Returns whether there are fewer CPUs than GOMAXPROCS in any row with corrected durations."""
+    return bool(rows.select(FEWER_CPUS.any()).item())
+
+
 @cache
 def _of_before(within: Within, *, go15: bool) -> tuple[Any, ...]:
     """Returns the columns of the cycle before, and then the effective GOGC, in steps.
@@ -387,7 +396,7 @@ def median_over_time(metrics: pl.DataFrame, column: str) -> float | None:
     passed_s = pl.col("end_s").diff()
     known_s = pl.when(pl.col("gc_num").diff() == 1).then(passed_s)
     lasted_s = known_s.shift(-1 if column == "heap_live_mib" else 0).fill_null(0)
-    known = metrics.drop_nulls(["end_s", column])
+    known = complete(metrics[["gc_num", "end_s", column]], "end_s", column)
     sizes = known.select(pl.col(column).alias("size"), lasted_s=lasted_s).sort("size")
     all_s, until_s = float(sizes["lasted_s"].sum()), sizes["lasted_s"].cum_sum()
     if all_s <= float(known.select(passed_s.sum()).item() or 0.0) / 2:

@@ -14,19 +14,22 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from gctrace_analyzer.analysis.cycles import elapsed_s
+from gctrace_analyzer.analysis.cycles import FEWER_CPUS, elapsed_s, has_fewer_cpus
 from gctrace_analyzer.analysis.settings.releases import go_version
 from gctrace_analyzer.analysis.thresholds import DEFAULT
 from gctrace_analyzer.ingest.gctrace.columns import end_s, stops_for_all
 from gctrace_analyzer.ingest.rows import (
     distinct,
     in_steps,
+    is_long,
     is_one_process,
     not_null,
     within_process,
 )
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
     from gctrace_analyzer.analysis.settings.known import Settings
     from gctrace_analyzer.ingest.rows import Within
 
@@ -87,8 +90,8 @@ def correct_durations(
     """
     go = None if settings is None else settings.value("go_version")
     within = within_process(cycles)
-    times = {"end_s": end_s()}, {"elapsed_s": elapsed_s(within)}
-    timed = in_steps(with_corrected(cycles, go), *times)
+    timed = with_corrected(cycles, go)
+    timed = in_steps(timed, {"end_s": end_s()}, {"elapsed_s": elapsed_s(within)})
     known = since_start(timed)
     counted = _counted_pauses(timed, known, go, memstats)
     known = in_steps(known, *_contradiction(within))
@@ -293,8 +296,7 @@ def on_real_cpus(corrected: pl.DataFrame, cpu_limit: float | None = None) -> pl.
     `cpus` is GOMAXPROCS, or fewer if a pause stops fewer processors (because there are fewer CPUs)
     or if a limit is known. The runtime counts the CPU time of marking by the clock: workers that
     wait for a CPU count as well, so with more processors than CPUs they seem to use more CPU time
-    than there is. A limit is a quota per period, so short durations may use more CPUs than the
-    limit.
+    than there is. A limit is a quota per period, so a short duration may use more CPUs.
 
     Args:
         corrected: what `correct_durations` returns.
@@ -302,14 +304,14 @@ def on_real_cpus(corrected: pl.DataFrame, cpu_limit: float | None = None) -> pl.
     """
     there = pl.min_horizontal(pl.col("stopped_procs").cast(pl.Float64), pl.col("procs"))
     frame = corrected.with_columns(cpus=there, waiting_cpu_ms=pl.lit(0.0))
-    mark_ms, are_fewer = pl.col("concurrent_mark_ms"), frame["cpus"] < frame["procs"]
+    mark_ms = pl.col("concurrent_mark_ms")
     there_is = pl.col("cpus") * mark_ms
     if cpu_limit is not None:
         there_is = pl.min_horizontal(there_is, cpu_limit * (mark_ms + 2 * _QUOTA_PERIOD_MS))
-    elif not are_fewer.any():
+    elif not has_fewer_cpus(frame):
         return frame
-    rows = frame[["cpus", *_OF_PAUSES, *_OF_MARKING]].with_columns(
-        are_fewer.alias("fewer"), work=pl.sum_horizontal(_OF_WORKERS), there_is=there_is
+    rows = frame[["cpus", "procs", *_OF_PAUSES, *_OF_MARKING]].with_columns(
+        fewer=FEWER_CPUS, work=pl.sum_horizontal(_OF_WORKERS), there_is=there_is
     )
     real = rows.select(_real_cpu_times(limited=cpu_limit is not None))
     # A column, because three others are multiplied by it.
@@ -388,14 +390,20 @@ def varies(stopped: pl.Expr) -> pl.Expr:
 
 def _with_middles(cycles: pl.DataFrame, names: tuple[str, ...], *, whole: bool) -> pl.DataFrame:
     """Returns the columns that the correction needs, and `<name>_middle` of each duration."""
-    count, own = len(cycles), list(dict.fromkeys((*_OF_STOPPED, *names)))
+    # In a long log, a column that is still needed would keep the memory of all.
+    groups = [[name] for name in names] if is_long(cycles) else [names]
+    middles = (column for group in groups for column in _middles(cycles, group, whole=whole))
+    return cycles[list(dict.fromkeys((*_OF_STOPPED, *names)))].hstack([*middles])
+
+
+def _middles(cycles: pl.DataFrame, names: Sequence[str], *, whole: bool) -> Iterator[pl.Series]:
     # One below the other, because planning one expression takes Polars longer than calculating it.
     columns = {"ms": pl.concat([cycles[name] for name in names])}
     if whole:
         columns["format"] = pl.concat([cycles["format"]] * len(names))
     middles = pl.DataFrame(columns).select(corrected_ms("ms", whole=whole)).to_series()
-    places = {name + _MIDDLE: number * count for number, name in enumerate(names)}
-    return cycles[own].hstack([middles.slice(at, count).alias(to) for to, at in places.items()])
+    for number, name in enumerate(names):
+        yield middles.slice(number * len(cycles), len(cycles)).alias(name + _MIDDLE)
 
 
 @cache

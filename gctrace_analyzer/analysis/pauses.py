@@ -13,7 +13,15 @@ from gctrace_analyzer.analysis.durations import FEWEST, charged_procs, printed_m
 from gctrace_analyzer.analysis.thresholds import DEFAULT, Thresholds
 from gctrace_analyzer.frozen import frozen
 from gctrace_analyzer.ingest.gctrace.columns import stopping
-from gctrace_analyzer.ingest.rows import complete, distinct, largest, median, not_null, since
+from gctrace_analyzer.ingest.rows import (
+    column_of,
+    complete,
+    distinct,
+    largest,
+    median,
+    not_null,
+    since,
+)
 from gctrace_analyzer.units import cpus_text
 
 if TYPE_CHECKING:
@@ -218,7 +226,7 @@ def about_cpus(spans: pl.DataFrame) -> Iterator[str]:
     """Yields that there may be fewer CPUs than GOMAXPROCS, if pauses are charged to fewer."""
     if not stopping(spans).is_empty() or "gc15" in distinct(spans, "format"):
         yield "Go 1.8 and earlier do not show how many CPUs there are: shares are of GOMAXPROCS."
-    elif spans["stopped_procs"].null_count():
+    elif column_of(spans, "stopped_procs").null_count():
         charged = _charged(spans).sort()
         if len(charged) and charged[-1] < _SAME_RATIO * charged[0]:
             yield (

@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
+from gctrace_analyzer.analysis.cycles import has_fewer_cpus
 from gctrace_analyzer.analysis.spans import select
 from gctrace_analyzer.ingest.gctrace.columns import end_s
-from gctrace_analyzer.ingest.rows import by_process, is_one_process, of_each_process
+from gctrace_analyzer.ingest.rows import by_process, column_of, is_one_process, of_each_process
 from gctrace_analyzer.units import duration_text
 
 if TYPE_CHECKING:
@@ -158,7 +159,7 @@ _FEW_PROCESSES = 4
 
 def _since_start(own: pl.DataFrame) -> Iterator[tuple[float, int, str]]:
     """Yields the first time and number of a process's cycles, and its share, for few processes."""
-    printed = own["gc_cpu_since_start_pct"]
+    printed = column_of(own, "gc_cpu_since_start_pct")
     if printed.null_count() or own["gc_num"].min() == 1:
         return
     (begin, first), (end, last) = (own["start_s", "gc_num"].row(at) for at in (0, -1))
@@ -172,7 +173,7 @@ def _procs(spans: pl.DataFrame) -> float:
 
 def _bounds(spans: pl.DataFrame) -> tuple[float, float] | None:
     """Returns the bounds of the share of GC CPU; None if the log does not show them."""
-    if spans.is_empty() or (spans["cpus"] < spans["procs"]).any():
+    if spans.is_empty() or has_fewer_cpus(spans):
         # The runtime also counts workers that wait for a CPU.
         return None
     procs, ends_s, share = (pl.col(name) for name in ("procs", "end_s", _PRINTED))

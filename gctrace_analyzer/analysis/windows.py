@@ -61,7 +61,8 @@ def windows(spans: pl.DataFrame, length_s: float, *, origin_s: float = 0.0) -> p
     if not spans.width:
         return schema.empty("windows")
     known = complete(spans, "end_s")
-    _check_length(length_s, _span_s(select(known, *_PLACES)))
+    sizes = select(known, *_PLACES, *_SIZES, "pause_max_ms", "heap_peak_mib")
+    _check_length(length_s, _span_s(sizes))
     slices = known.iter_slices(_ROWS_AT_ONCE) if len(known) else (known,)
     timed = (_timed(spans_of.whole(rows), origin_s) for rows in slices)
     pieces = pl.concat(
@@ -69,7 +70,6 @@ def windows(spans: pl.DataFrame, length_s: float, *, origin_s: float = 0.0) -> p
     )
     added = [name for name in pieces.columns if name not in ("process", "window")]
     # These have one value for each window.
-    sizes = select(known, *_PLACES, *_SIZES, "pause_max_ms", "heap_peak_mib")
     counted = _counted(sizes, length_s, origin_s)
     others = [name for name in counted.columns if name not in ("process", "window")]
     covered, cycles = pl.col("covered_s"), pl.col("started").fill_null(0) + pl.col("spread")

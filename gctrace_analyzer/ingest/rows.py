@@ -65,7 +65,11 @@ def unforced(cycles: pl.DataFrame) -> pl.DataFrame:
 
 def complete(rows: pl.DataFrame, *names: str) -> pl.DataFrame:
     """Returns the rows in which none of these columns is null."""
-    return rows.drop_nulls(names) if any(rows[name].null_count() for name in names) else rows
+    return (
+        rows.drop_nulls(names)
+        if any(column_of(rows, name).null_count() for name in names)
+        else rows
+    )
 
 
 Values = TypeVar("Values", pl.Expr, pl.Series)
@@ -157,18 +161,11 @@ def is_long(cycles: pl.DataFrame) -> bool:
     return len(cycles) > LONG
 
 
-_OFTEN_ALIKE = (
-    *("process", "logged_at", "wall_time", "monotonic_s", "format", "source"),
-    *("procs", "stopped_procs", "cpus", "globals_mib"),
-)
-
-
 def compact(rows: pl.DataFrame) -> pl.DataFrame:
     """Returns the rows; for a long log, constant columns are stored as one value."""
     if not is_long(rows):
         return rows
-    names = [name for name in _OFTEN_ALIKE if name in rows.columns]
-    values = {name: column_of(rows, name).to_physical() for name in names}
+    values = {name: column_of(rows, name).to_physical() for name in rows.columns}
     alike = (name for name, column in values.items() if column.min() == column.max())
     same = [name for name in alike if values[name].null_count() in (0, len(rows))]
     return rows.with_columns(pl.col(same).first())

@@ -155,10 +155,10 @@ def _room(facts: ProcessFacts) -> float | None:
 def gomaxprocs_over_cpus(facts: ProcessFacts) -> Iterator[Evidence]:
     """Compares the number of processors that a pause stopped with GOMAXPROCS."""
     t = facts.thresholds
-    stopped = facts.cycles["stopped_procs"]
+    stopped = column_of(facts.cycles, "stopped_procs")
     if not stopped.count():
         return
-    cpus, procs = round(median(stopped)), median(facts.cycles["procs"])
+    cpus, procs = round(median(stopped)), median(column_of(facts.cycles, "procs"))
     if cpus < t.stopped_share * procs:
         # Where GC takes hardly anything and all pauses are short, it costs nothing here.
         longest_ms = facts.summary.stw_max_ms

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Literal
 import polars as pl
 
 from gctrace_analyzer.analysis.thresholds import DEFAULT, Thresholds
-from gctrace_analyzer.ingest.rows import within_process
+from gctrace_analyzer.ingest.rows import column_of, within_process
 
 if TYPE_CHECKING:
     from gctrace_analyzer.ingest.rows import Within
@@ -48,7 +48,7 @@ def fills(corrected: pl.DataFrame) -> pl.Series:
         # Up to Go 1.17 there was no limiter.
         return pl.repeat(None, len(steps), dtype=pl.Float64, eager=True).alias("limiter_fill")
     filled = _unbounded(steps)
-    if (filled["most"] > steps["procs"]).any():
+    if (filled["most"] > column_of(steps, "procs")).any():
         filled = steps.with_columns(_bounded(steps).alias("fill")).select(_share())
     return filled["limiter_fill"]
 
