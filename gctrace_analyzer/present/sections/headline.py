@@ -329,8 +329,9 @@ def _goal(report: Report, p50: float) -> tuple[str, str]:
     p50, word = _over_time(report, "heap_goal_mib", p50)
     last = _last_if_far(report, "heap_goal_mib", p50)
     word = "" if word == "median" else word
-    setters, cycles = report.analysis.goal_set_by.values(), report.analysis.summary.cycles
-    if word and len(setters) > 1 and 2 * max(setters) > cycles:
+    goals, cycles = report.analysis.goal_set_by.values(), report.analysis.summary.cycles
+    is_of_all = len(goals) == 1 and max(goals) >= _NEARLY_ALL * cycles
+    if word and not is_of_all and 2 * max(goals, default=0) > cycles:
         # What sets most goals may not set those of most of the time.
         setter = ""
     note = "; ".join(filter(None, (word, setter, *_large_roots(report), last)))
@@ -389,7 +390,8 @@ def _over_time(report: Report, column: str, median: float) -> tuple[float, str]:
 
     While the heap is small, cycles follow each other faster.
     """
-    if report.analysis.by_dumps or len(report.analysis.tables["processes"]) > 1:
+    is_few = few_sizes(report, column) is not None
+    if is_few or report.analysis.by_dumps or len(report.analysis.tables["processes"]) > 1:
         return median, "median"
     usual = median_over_time(report.analysis.enriched, column)
     if usual is None or 1 / _FAR < max(usual, 1) / max(median, 1) < _FAR:
