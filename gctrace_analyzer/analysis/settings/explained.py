@@ -320,7 +320,10 @@ def _with_alternative(part: Part, seen: pl.DataFrame, known: Known, *, limited: 
         if usual is None and not is_one:
             return part._replace(in_turn=_in_turn(lows, rows["high"]))
         state = State((low + high) / 2 if usual is None else usual, math.inf, 0.0)
-        return part._replace(state=state, both=not exceeds(rows, part.state.drift[1]))
+        # Few goals do not suggest what the limit leaves.
+        top = part.state.top_mib or median(rows["goal"])
+        drift = part.state._replace(top_mib=top).drift
+        return part._replace(state=state, both=not exceeds(rows, drift[1]))
     gogc = part.state.gogc
     cost = search.cost_of(gogc, known.gogc.value)
     no_limit = known.limit.value == math.inf or not rows["stacks"].count()

@@ -147,8 +147,8 @@ def is_in_turn(regime: Regime) -> bool:
 
 
 def most_gogc(regime: Regime | None) -> float | None:
-    """Returns the highest GOGC that the goals allow, if it is far above the inferred one."""
-    if regime is None or regime.gogc_source != "inferred":
+    """Returns the highest GOGC that the goals allow, if it is far above the likely one."""
+    if regime is None or regime.gogc_source not in ("inferred", "assumed"):
         return None
     gogc, high = regime.gogc_pct or math.inf, regime.gogc_pct_high or 0.0
     return high if _FAR * gogc < high < math.inf else None
@@ -160,6 +160,8 @@ def gogc_name(regime: Regime) -> str:
         return f"GOGC={regime.gogc_pct_low:g} and {regime.gogc_pct_high:g} in turn"
     if (most := most_gogc(regime)) is not None:
         return f"GOGC≤{most:.0f}"
+    if regime.gogc_source == "assumed" and regime.gogc_pct_high:
+        return f"GOGC{range_name(regime.gogc_pct_low, regime.gogc_pct_high)}"
     if (known := gogc_range(regime)) is not None:
         return f"GOGC{range_name(*known)}"
     return "GOGC=?" if regime.gogc_pct is None else f"GOGC={percent_text(regime.gogc_pct)}"

@@ -276,7 +276,9 @@ def _gogc(
         or abs(stated.value / gogc - 1) <= explained.STATED_TOLERANCE
     ):
         return _Interval(stated.value, low, high), stated.source
-    return _Interval(gogc, low, high), "assumed" if is_assumed else "inferred"
+    # The default is likely, but the goals of small heaps may allow another usual value.
+    is_open = gogc == search.DEFAULT_GOGC and search.has_other_usual(low, high)
+    return _Interval(gogc, low, high), "assumed" if is_assumed or is_open else "inferred"
 
 
 def _limit(

@@ -157,6 +157,11 @@ def usual_between(
     return min(inside, key=lambda gogc: cost_of(gogc, stated), default=None)
 
 
+def has_other_usual(low: float, high: float) -> bool:
+    """Returns whether an interval has another common GOGC than the default."""
+    return any(low <= gogc <= high and cost <= COMMON for gogc, cost in USUAL.items())
+
+
 def search(
     ranges: pl.DataFrame, stated: float | None, tops: Sequence[float] | None
 ) -> list[Part]:

@@ -376,6 +376,30 @@ def test_few_goals_show_nothing_and_the_default_is_assumed() -> None:
     assert (regime.gogc_pct, regime.gogc_source) == (100, "assumed")
 
 
+def test_small_heaps_that_allow_other_usual_values_assume_the_default() -> None:
+    """Goals of 9 MB over 5 MB that are live, under GOGC=50."""
+    line = (
+        "gc {n} @{at}s 0%: 0.03+0.3+0.002 ms clock, 0.07+0/0.07/0.1+0.004 ms cpu, {sizes}, 2 P"
+    )
+    lines = [
+        line.format(n=n, at=n / 2, sizes="8->8->5 MB, 9 MB goal") + "\n" for n in range(1, 10)
+    ]
+    (regime,) = regimes("".join(lines))
+    assert (regime.gogc_pct, regime.gogc_source) == (100, "assumed")
+    assert "set mostly by GOGC≤102" in read_text("".join(lines)).to_markdown()
+
+
+def test_two_goals_that_need_an_odd_gogc_may_come_from_a_limit() -> None:
+    """Under GOGC=off GOMEMLIMIT=104MiB, with hardly anything live."""
+    of_start = "82->83->1 MB, 86 MB goal, 3 MB stacks, 0 MB globals, 4 P"
+    later = "82->82->2 MB, 85 MB goal, 3 MB stacks, 0 MB globals, 4 P"
+    times = "0.008+1.1+0.002 ms clock, 0.017+0/1.1/0.046+0.005 ms cpu"
+    text = f"gc 1 @0.407s 0%: {times}, {of_start}\ngc 2 @0.812s 0%: {times}, {later}\n"
+    (regime,) = regimes(text)
+    assert regime.set_by == "either"
+    assert (regime.memory_limit_mib_low or 0) < 104 < (regime.memory_limit_mib_high or 0)
+
+
 def test_metrics_state_the_settings_over_time() -> None:
     lines = []
     for n, gogc in enumerate([100] * 5 + [400] * 5):
