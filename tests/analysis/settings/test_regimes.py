@@ -386,7 +386,7 @@ def test_small_heaps_that_allow_other_usual_values_assume_the_default() -> None:
     ]
     (regime,) = regimes("".join(lines))
     assert (regime.gogc_pct, regime.gogc_source) == (100, "assumed")
-    assert "set mostly by GOGC≤102" in read_text("".join(lines)).to_markdown()
+    assert "by GOGC≤102" in read_text("".join(lines)).to_markdown()
 
 
 def test_two_goals_that_need_an_odd_gogc_may_come_from_a_limit() -> None:
