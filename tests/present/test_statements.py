@@ -15,7 +15,9 @@ import polars as pl
 import pytest
 
 import gctrace_analyzer as gca
+from gctrace_analyzer.analysis.compare.metrics import METRICS
 from gctrace_analyzer.analysis.cycles import with_held
+from gctrace_analyzer.analysis.pauses import PHASES
 from gctrace_analyzer.ingest.gctrace.toolchain import of_toolchain
 from gctrace_analyzer.present import markdown
 from gctrace_analyzer.present.document import Statement, Table
@@ -35,6 +37,7 @@ from gctrace_analyzer.present.sections import (
     headline,
     overview,
 )
+from gctrace_analyzer.present.sections.changes import LABELS
 from gctrace_analyzer.present.sections.evidence import figures_of_deaths
 from gctrace_analyzer.present.sections.report import document
 from gctrace_analyzer.present.text import plain
@@ -1512,3 +1515,12 @@ def test_a_log_that_begins_late_says_when_its_process_started() -> None:
         for n in range(38, 90)
     )
     assert "started 2026-03-03 09:00:00 UTC" in read_text(text).report().facts
+
+
+def test_a_comparison_calls_a_figure_by_its_name_in_the_report() -> None:
+    figures = headline.state(gca.read(STEADY).report())
+    # The report has phases of pauses and peaks of settings in tables of these names.
+    known = (*(figure.label for figure in figures), *PHASES, "Heap peak")
+    unknown = [m.name for m in METRICS if not LABELS[m.name].startswith(known)]
+    assert not unknown
+    assert LABELS["live_heap_p50_mib"] == "Live heap median"

@@ -38,9 +38,9 @@ LABELS = {
     "gc_cpu_share": "GC CPU",
     "gc_cpu_with_idle_share": "GC CPU with idle",
     "gc_per_s": "Frequency",
-    "assist_share_of_gc_cpu": "Assists, of GC CPU",
-    "assist_share_of_cpu": "Assists, of all CPU",
-    "stw_share": "Time stopped",
+    "assist_share_of_gc_cpu": "Mark assist, of GC",
+    "assist_share_of_cpu": "Mark assist, of CPU",
+    "stw_share": "Pauses, of time",
     "stw_p50_ms": "Pauses p50",
     "stw_p99_ms": "Pauses p99",
     "stw_max_ms": "Pauses max",
@@ -49,9 +49,9 @@ LABELS = {
     "stw_mark_term_p50_ms": "mark termination p50",
     "stw_mark_term_p99_ms": "mark termination p99",
     "alloc_mib_per_s": "Allocation",
-    "live_heap_p50_mib": "Live heap p50",
+    "live_heap_p50_mib": "Live heap median",
     "true_live_heap_mib": "Live heap mean",
-    "heap_goal_p50_mib": "Heap goal p50",
+    "heap_goal_p50_mib": "Heap goal median",
     "heap_peak_mib": "Heap peak",
 }
 
@@ -77,8 +77,8 @@ MAIN = tuple(metric for metric, _, _ in _SETTING_COLUMNS)
 """The metrics that a page draws by setting."""
 
 _MORE_SETTING_COLUMNS = (
-    ("assist_share_of_cpu", "assist CPU %", 100.0),
-    ("stw_share", "stopped %", 100.0),
+    ("assist_share_of_cpu", "mark assist CPU %", 100.0),
+    ("stw_share", "pauses % of time", 100.0),
     ("alloc_mib_per_s", "alloc MiB/s", 1.0),
     ("true_live_heap_mib", "live mean MiB", 1.0),
     ("heap_goal_p50_mib", "goal MiB", 1.0),

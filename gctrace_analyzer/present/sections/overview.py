@@ -53,7 +53,7 @@ def about_cycles(report: Report) -> Iterator[Table]:
         yield from (table for table in several if table is not None)
 
 
-FIGURES_OF_PHASE = ("cycles", "GC CPU", "assists", "live heap", "allocation")
+FIGURES_OF_PHASE = ("cycles", "GC CPU", "mark assist", "live heap", "allocation")
 
 
 def figures_of_phase(row: Mapping[str, Any]) -> tuple[str, ...]:
