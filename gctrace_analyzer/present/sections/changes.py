@@ -5,6 +5,7 @@ from __future__ import annotations
 from string import ascii_uppercase
 from typing import TYPE_CHECKING
 
+from gctrace_analyzer import units
 from gctrace_analyzer.advise.sides import Pair, sides_of
 from gctrace_analyzer.present.document import Table
 from gctrace_analyzer.present.format import (
@@ -21,8 +22,9 @@ from gctrace_analyzer.present.format import (
 from gctrace_analyzer.units import between_text, digits
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
+    from gctrace_analyzer.advise.sides import Side
     from gctrace_analyzer.analysis.compare.change import Change
 
 LABELS = {
@@ -84,6 +86,10 @@ _MORE_SETTING_COLUMNS = (
     ("heap_goal_p50_mib", "goal MiB", 1.0),
 )
 
+LOAD_NOTE = (
+    "An estimate for the same live heap and goal: the cost of a cycle stays the same, and the "
+    "number of cycles follows the allocation rate."
+)
 LEAST_SETTING = 12
 """The number of characters of a setting's name that are always shown."""
 
@@ -185,6 +191,13 @@ def of_load(pair: Pair) -> Table | None:
         return None
     was, now = names_of(pair)
     return Table(("Explained by the load", was, "load alone", now, ""), "lrrrl", body)
+
+
+def gc_cpu_ranges(sides: Iterable[Side]) -> Iterator[str]:
+    """Yields the range of GC CPU of each side whose reports do not have a single value."""
+    for side in sides:
+        if ends := [end for run in side.measured for end in run.summary.gc_cpu_range or ()]:
+            yield f"{printable(side.label)} {between_text(*map(units.percent, (min(ends), max(ends))))}"
 
 
 def expectation(pair: Pair) -> Table | None:

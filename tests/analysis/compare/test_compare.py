@@ -175,6 +175,16 @@ def test_a_limit_is_predicted_for_as_it_is_given_or_as_the_goals_show_it() -> No
     assert "GOMEMLIMIT off → 62.0 MiB" in " ".join(str(expected).split())
 
 
+def test_a_range_of_gc_cpu_is_named_because_one_value_of_it_is_compared() -> None:
+    text = " ".join(str(gca.compare(STEADY, DOUBLED)).split())
+    assert (
+        "GC CPU is compared by one value of each run. Its report has a range: "
+        "steady-gogc200-go1.26.log 1.4–1.5 %." in text
+    )
+    assert "1.4–1.5 %" in str(gca.read(DOUBLED).summary())
+    assert "one value" not in str(gca.compare(STEADY, STEADY))
+
+
 def test_a_different_load_is_reported_first_with_its_effect() -> None:
     found = gca.compare(log("svc-a", "gogc100"), log("svc-big", "gogc100"))
     assert not found.comparable
