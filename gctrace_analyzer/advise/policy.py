@@ -42,12 +42,13 @@ from gctrace_analyzer.advise.objective import (
     failed,
     is_cheap,
     low_enough,
+    named,
     peak_of,
     rarer_or_smaller,
     run_time_text,
     score,
 )
-from gctrace_analyzer.advise.prediction.outcome import blank
+from gctrace_analyzer.advise.prediction.outcome import blank, whole_mib
 from gctrace_analyzer.advise.refusal import FEW_CYCLES
 from gctrace_analyzer.advise.tight_limit import (
     is_raised_by,
@@ -175,7 +176,7 @@ def _unpredicted(predictor: Predictor, refused: str) -> list[Row]:
     least, now, limit = predictor.least_limit_mib, predictor.now, safe_limit(predictor)
     if least is None or predictor.endless:
         return []
-    roomy, largest = roomy_limit(least), math.floor(predictor.live_max_mib or 0.0)
+    roomy, largest = roomy_limit(least), whole_mib(predictor.live_max_mib or 0.0)
     if predictor.room_mib is not None:
         why = f"{why_limit(predictor)}; the live heap takes at most {largest:,} MiB"
     elif predictor.may_lack_memory or not predictor.has_limit:
@@ -224,10 +225,9 @@ def _best(
     if guard is not None:
         guard["why"] = f"a guard that changes nothing now: {GUARDS}"
         if predictor.now.limit:
-            room = predictor.room_mib or 0.0
             guard["why"] += (
                 f"; the present limit of {predictor.now.limit:,.0f} MiB exceeds 90 % of the "
-                f"container's {room:,.0f} MiB"
+                f"container's {predictor.room_mib or 0.0:,.0f} MiB"
             )
         guard["why"] += f"; GOGC stays: {reason}"
     return guard, reason
@@ -261,7 +261,7 @@ def _none_fits(predictor: Predictor, dear: Callable[[], list[tuple[Row, str]]] =
     if predictor.may_lack_memory and predictor.room_mib is None:
         return "memory may have run out, and a larger heap needs more"
     if costly := dear():
-        return f"another setting would {costly[0][1]}"
+        return f"{named(costly[0][0], predictor.now.limit)} would {costly[0][1]}"
     order = raising_to_least(predictor)
     return f"no other setting fits{f': {order}, or reduce the live heap' if order else ''}"
 

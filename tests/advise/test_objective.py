@@ -12,7 +12,7 @@ from gctrace_analyzer.advise.prediction.gain import Gain
 PRESENT: dict[str, Any] = {
     "gc_cpu_share": 0.10, "gc_cpu_with_idle_share": 0.2, "assist_share_of_gc_cpu": 0.5,
     "stw_share": 0.01, "heap_peak_mib": 200.0, "ballast_mib": 50.0, "thrash": "no",
-    "run_time_ratio": None,
+    "run_time_ratio": None, "gogc": 100.0, "memory_limit_mib": None, "allocation": 1.0,
 }  # fmt: skip
 
 
@@ -50,9 +50,9 @@ def test_half_of_everything_is_worth_a_change(aim: str) -> None:
             "no other setting is certain to save 13 % of the",
         ),
         (
-            {"gc_cpu_with_idle_share": 0.1, "heap_peak_mib": 650.0},
+            {"gc_cpu_with_idle_share": 0.1, "heap_peak_mib": 650.0, "gogc": 400.0},
             Gain(2.0, 0.1),
-            "the next better setting saves 10 % of the CPUs for 4.0 times the heap",
+            "GOGC=400 saves 10 % of the CPUs for 4.0 times the heap",
         ),
     ],
     ids=["small", "uncertain", "dear"],

@@ -197,7 +197,8 @@ def gc_cpu_ranges(sides: Iterable[Side]) -> Iterator[str]:
     """Yields the range of GC CPU of each side whose reports do not have a single value."""
     for side in sides:
         if ends := [end for run in side.measured for end in run.summary.gc_cpu_range or ()]:
-            yield f"{printable(side.label)} {between_text(*map(units.percent, (min(ends), max(ends))))}"
+            low, high = map(units.percent, (min(ends), max(ends)))
+            yield f"{printable(side.label)} {between_text(low, high)}"
 
 
 def expectation(pair: Pair) -> Table | None:
