@@ -338,7 +338,9 @@ def _better_input(analysis: Analysis, refused: str, *, short: bool, idle: bool) 
         is_whole = analysis.cycles["gc_num"].eq(1).sum() == len(analysis.summaries)
         is_whole &= bool(analysis.summary.cost_in_all)
         unless = ", unless this is the whole run" * is_whole
-        return f"Record a longer log, under the usual load{unless}."
+        t = analysis.thresholds
+        least = f"at least {t.short_log_s:g} s and {t.short_log_cycles} cycles"
+        return f"Record a longer log ({least}) under the usual load{unless}."
     return ""
 
 

@@ -89,10 +89,10 @@ def test_a_short_log_says_so() -> None:
     cost = "In all, GC took 22 ms of CPU time."
     assert found.sentence == f"The log is short, but shows no problem: {longest} {cost}"
     # A program that ended has no longer log.
-    longer = "Record a longer log, under the usual load"
+    longer = "Record a longer log (at least 10 s and 20 cycles) under the usual load"
     assert found.action == f"{longer}, unless this is the whole run."
     late = of("".join(log_of(20).splitlines(keepends=True)[12:]))
-    assert late.action == "Record a longer log, under the usual load."
+    assert late.action == f"{longer}."
 
 
 @pytest.mark.parametrize(("cycles", "every"), [(1, 0.1), (3, 0.01), (7, 0.02)])
@@ -232,6 +232,14 @@ def test_few_cycles_that_cost_little_are_enough_for_a_verdict() -> None:
         "The log is short, but shows no problem: GC takes 0.055 % of"
     )
     assert found.action == "Leave the settings as they are."
+
+
+def test_a_log_of_a_few_seconds_does_not_show_the_load_whatever_gc_took() -> None:
+    often, rarely = (of(log_of(count, every=6 / count)) for count in (30, 11))
+    assert often.sentence.startswith("The log is short, but shows no problem: GC takes 0.5")
+    assert rarely.sentence.startswith("The log is short, but shows no problem: GC takes 0.2")
+    assert often.action == rarely.action
+    assert often.action.startswith("Record a longer log (at least 10 s and 20 cycles) ")
 
 
 def test_what_gc_took_before_the_log_leaves_a_short_log_unclear() -> None:
