@@ -133,8 +133,9 @@ def worst_costs(analysis: Analysis, of: int | None = None) -> Iterator[str]:
     texts = [*all_of[0][:1], *all_of[1][1:]]
     if first == second and texts:
         both = ", both" if len(texts) > 1 else ""
+        highest = f", the highest of {len(own)} processes" if len(own) > 1 else ""
         yield from texts[:-1]
-        yield f"{texts[-1]}{both} in process {first}"
+        yield f"{texts[-1]}{both} in process {first}{highest}"
         return
     for text, process in zip(texts, (first, second), strict=False):
         yield f"{text} in process {process}"

@@ -508,18 +508,19 @@ def test_figures_of_all_processes_say_so(small_problem: Run) -> None:
     report = small_problem.report()
     assert "53 % of the CPU" in plain(document(report))
     assert (
-        "\nBoth processes, as if one after the other; numbered from 0\n  GC CPU         3.5 %"
+        "\nBoth processes together, rates on average per process; numbered from 0\n  GC CPU         3.5 %"
         in plain(document(report))
     )
     assert (
-        "| Figure (both processes, as if one after the other; numbered from 0) |"
+        "| Figure (both processes together, rates on average per process; numbered from 0) |"
         in markdown.dumps(document(report))
     )
-    assert ">Both processes, as if one after the other; numbered from 0<" in report_page.dumps(
-        report
+    assert (
+        ">Both processes together, rates on average per process; numbered from 0<"
+        in report_page.dumps(report)
     )
     assert (
-        ">Both processes, as if one after the other; numbered from 0<"
+        ">Both processes together, rates on average per process; numbered from 0<"
         in small_problem._repr_html_()
     )
     one = gca.read(STEADY).report()
@@ -921,7 +922,9 @@ def test_the_worst_figures_of_one_process_name_it_for_both() -> None:
     worst = worst.replace("+0.04 ms cpu", "+3.8 ms cpu")
     verdict = read_text(worst + log_of(8)).report().verdict
     assert verdict is not None
-    assert verdict.sentence.endswith("the longest pause took 1.9 ms, both in process 0.")
+    assert verdict.sentence.endswith(
+        "the longest pause took 1.9 ms, both in process 0, the highest of 2 processes."
+    )
 
 
 def test_a_comparison_says_which_side_was_thrashing() -> None:
