@@ -152,12 +152,12 @@ def between(low: float, high: float) -> str:
 def ends_later(row: Row, present: Row) -> Failed | None:
     """Returns why a CPU-bound program would not end early enough; None if it would."""
     gain, low = row["gain_run_time_share"], row["gain_run_time_share_low"]
-    saved = f"{100 * LEAST_SOONER:.0f} % of the time"
+    saved = f"{100 * LEAST_SOONER:.0f} % of the run time"
     if gain is None or gain < LEAST_SOONER:
         return Failed(0, f"no other setting saves {saved}", saved)
     if low <= 0:
         return Failed(2, "no other setting is certain to save time", saved)
-    return _too_dear(row, present, f"{100 * gain:.0f} % of the time")
+    return _too_dear(row, present, f"{100 * gain:.0f} % of the run time")
 
 
 def _too_dear(row: Row, present: Row, saving: str) -> Failed | None:

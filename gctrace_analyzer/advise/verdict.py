@@ -27,7 +27,6 @@ from gctrace_analyzer.advise.phrases import (
     with_effects,
     worst_costs,
 )
-from gctrace_analyzer.advise.policy import lasts_text
 from gctrace_analyzer.advise.refusal import FORCED, NOT_DESCRIBED, OF_BLOCKS, RECORD_UNFORCED
 from gctrace_analyzer.advise.subject import (
     CURED_BY_SETTINGS,
@@ -41,6 +40,7 @@ from gctrace_analyzer.advise.subject import (
     root_cause,
 )
 from gctrace_analyzer.advise.tight_limit import raising
+from gctrace_analyzer.advise.whatif import lasts_text
 from gctrace_analyzer.analysis.printed_shares import costly_since_start
 from gctrace_analyzer.analysis.rules.finding import (
     ALLOCATE_LESS,
