@@ -44,11 +44,13 @@ class Advice:
     def _baseline(self) -> Baseline | Scaling:
         """What predictions start from: gctrace, or metrics if they cover far more time."""
         if self._analysis.by_dumps:
-            from gctrace_analyzer.advise.prediction.scaling import baseline_of
+            from gctrace_analyzer.advise.prediction.scaling import baseline_of, needed_limit
 
             found = baseline_of(self._analysis)
             if isinstance(found, str):
-                return observed.without_load(self._analysis, self._analysis.settings, found)
+                settings, needed = self._analysis.settings, needed_limit(self._analysis)
+                most = None if needed is None else needed[1]
+                return observed.without_load(self._analysis, settings, found, most)
             return found
         traced = observed.baseline_of(self._analysis)
         if traced.load is None or not self._analysis.has_longer_metrics:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
+from gctrace_analyzer.advise.subject import advised_process
 from gctrace_analyzer.analysis.postmortem.death import EVICTOR, OR_CHILD, REFUSED
 from gctrace_analyzer.analysis.postmortem.explanation import DOUBTS
 from gctrace_analyzer.analysis.postmortem.pairing import gap_s
@@ -14,7 +15,25 @@ from gctrace_analyzer.units import duration_text, size_text, times_text
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from gctrace_analyzer.advise.advice import Advice
+    from gctrace_analyzer.analysis.analysis import Analysis
     from gctrace_analyzer.analysis.postmortem.post_mortems import PostMortem
+
+
+def steps(death: PostMortem, analysis: Analysis, advice: Advice) -> tuple[str, ...]:
+    """Returns what to do after a death; a limit that is only recommended to try is not to set."""
+    first = advice.recommendations.row(0, named=True)
+    is_own = death.process == advised_process(analysis) and not first["now"]
+    if not is_own or not first["memory_limit_mib"] or first["confidence"] != "low":
+        return death.advice
+    return tuple(
+        step.replace("Set ", "Try ", 1) if step.startswith(SET_LIMIT) else step
+        for step in death.advice
+    )
+
+
+SET_LIMIT = "Set GOMEMLIMIT="
+"""Begins a step with the memory limit that prevents the next death."""
 
 
 def killed(death: PostMortem, deaths: Sequence[PostMortem]) -> str:

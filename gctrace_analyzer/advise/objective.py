@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Literal, NamedTuple, get_args
 
+from gctrace_analyzer.advise.prediction.model import Setting
 from gctrace_analyzer.analysis.rules.finding import percent
 from gctrace_analyzer.analysis.thresholds import DEFAULT
 from gctrace_analyzer.units import digits
@@ -151,12 +152,12 @@ def between(low: float, high: float) -> str:
 def ends_later(row: Row, present: Row) -> Failed | None:
     """Returns why a CPU-bound program would not end early enough; None if it would."""
     gain, low = row["gain_run_time_share"], row["gain_run_time_share_low"]
-    saved = f"{100 * LEAST_SOONER:.0f} % of the time"
+    saved = f"{100 * LEAST_SOONER:.0f} % of the run time"
     if gain is None or gain < LEAST_SOONER:
         return Failed(0, f"no other setting saves {saved}", saved)
     if low <= 0:
         return Failed(2, "no other setting is certain to save time", saved)
-    return _too_dear(row, present, f"{100 * gain:.0f} % of the time")
+    return _too_dear(row, present, f"{100 * gain:.0f} % of the run time")
 
 
 def _too_dear(row: Row, present: Row, saving: str) -> Failed | None:
@@ -164,7 +165,16 @@ def _too_dear(row: Row, present: Row, saving: str) -> Failed | None:
     if score(row, present, "balanced", None) < score(present, present, "balanced", None):
         return None
     times = digits(peak_of(row) / peak_of(present), 2)
-    return Failed(3, f"the next better setting saves {saving} for {times} times the heap")
+    return Failed(
+        3,
+        f"{named(row, present['memory_limit_mib'])} saves {saving} for {times} times the heap",
+    )
+
+
+def named(row: Row, limit: float | None) -> str:
+    """Returns the setting of a row; one without the present `limit` says so."""
+    is_lifted = limit and not row["memory_limit_mib"]
+    return f"{Setting.of(row)}{' GOMEMLIMIT=off' * bool(is_lifted)}"
 
 
 def score(row: Row, present: Row, aim: str, target: float | None) -> float:
@@ -195,8 +205,8 @@ QUANTITY: dict[str, str] = {
 class Failed(NamedTuple):
     """The test that a setting failed, ordered: a later one is closer to a change.
 
-    The reason is given if no other setting came closer. It names no setting, because the failed
-    one need not be among those that are shown. `saved` is what it would have had to save.
+    The reason is given if no other setting came closer. A figure in it has the name of its setting,
+    which need not be among those that are shown. `saved` is what it would have had to save.
     """
 
     number: int
@@ -245,8 +255,9 @@ def beyond_bounds(closest: Failed, dear: list[tuple[Row, str]], present: Row, ai
     for row, cost_of_it in sorted(dear, key=lambda item: least(item[0])):
         test = failed(row, present, aim)
         if closest.saved and (test is None or test.number > closest.number):
-            surely = "certainly " * (closest.number > 1)
-            return f"{surely}saving {closest.saved} would {cost_of_it}"
+            name = named(row, present["memory_limit_mib"])
+            saves = f"{'is certain to' if closest.number > 1 else 'would'} save at least"
+            return f"{name} {saves} {closest.saved}, but would {cost_of_it}"
     return ""
 
 

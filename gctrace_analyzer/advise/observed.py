@@ -17,6 +17,7 @@ from gctrace_analyzer.advise.prediction.model import (
     Model,
     Setting,
 )
+from gctrace_analyzer.advise.prediction.outcome import whole_mib
 from gctrace_analyzer.advise.predictor import Baseline, Highest
 from gctrace_analyzer.advise.refusal import (
     FEW_CYCLES,
@@ -170,10 +171,16 @@ def baseline_of(analysis: Analysis, constants: Constants = CONSTANTS) -> Baselin
     return _about_thrashing(baseline)
 
 
-def without_load(analysis: Analysis, settings: Settings, why: str) -> Baseline:
-    """Returns the baseline of an input that at most shows how large the heap was, and not why."""
+def without_load(
+    analysis: Analysis, settings: Settings, why: str, most: float | None = None
+) -> Baseline:
+    """Returns the baseline of an input that at most shows how large the heap was, and not why.
+
+    `most` is the largest live heap in MiB. If it is unknown, it is at most what was allocated.
+    """
     sizes, dumps = analysis.memory, analysis.tables["memstats"]
-    most = sizes[0].alloc_max_mib if len(sizes) == 1 else None
+    if most is None and len(sizes) == 1:
+        most = sizes[0].alloc_max_mib
     highest = None if most is None else Highest(most, most)
     now = given_setting(settings)
     return Baseline(None, now, _non_heap_mib(dumps), why, (), settings, highest=highest)
@@ -308,8 +315,8 @@ def thrashing(*, least: float, largest: float) -> str:
         largest: the largest live heap.
     """
     return (
-        f"{THRASHING}. A GOMEMLIMIT of {roomy_limit(least):,.0f} MiB leaves GC room (estimated): "
-        f"its live heap, bursts aside, is up to {largest:,.0f} MiB"
+        f"{THRASHING}. A GOMEMLIMIT of {roomy_limit(least):,.0f} MiB or more leaves GC room "
+        f"(estimated): its live heap, bursts aside, is up to {whole_mib(largest):,} MiB"
     )
 
 
@@ -320,14 +327,14 @@ def _about_thrashing(baseline: Baseline) -> Baseline:
     most, least = baseline.live_max_mib or 0.0, baseline.least_limit_mib
     if baseline.refused == THRASHING:
         assert least is not None
-        why = thrashing(least=least, largest=math.floor(most))
+        why = thrashing(least=least, largest=most)
         return replace(baseline, refused=why)
     if baseline.whole is None or baseline.refused:
         return baseline
     time_range = (
         f"predicted from {load.begin_s:.1f} s to {load.begin_s + load.span_s:.1f} s, the "
         "longest time range without limit thrashing; the present setting is as measured in the "
-        f"whole log, and heap peaks are for its live heap of up to {math.floor(most):,} MiB"
+        f"whole log, and heap peaks are for its live heap of up to {whole_mib(most):,} MiB"
     )
     return replace(baseline, warnings=(*baseline.warnings, time_range))
 

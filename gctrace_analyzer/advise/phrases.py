@@ -133,8 +133,9 @@ def worst_costs(analysis: Analysis, of: int | None = None) -> Iterator[str]:
     texts = [*all_of[0][:1], *all_of[1][1:]]
     if first == second and texts:
         both = ", both" if len(texts) > 1 else ""
+        highest = f", the highest of {len(own)} processes" if len(own) > 1 else ""
         yield from texts[:-1]
-        yield f"{texts[-1]}{both} in process {first}"
+        yield f"{texts[-1]}{both} in process {first}{highest}"
         return
     for text, process in zip(texts, (first, second), strict=False):
         yield f"{text} in process {process}"
@@ -273,13 +274,12 @@ def in_all(analysis: Analysis) -> str:
 
 
 def is_clear(s: Summary, t: Thresholds) -> bool:
-    """Returns whether even few cycles show that GC costs little; the fewer seconds, the less."""
+    """Returns whether even few cycles show that GC costs little, because they took long enough."""
     if s.span_s is None or s.gc_cpu_share is None:
         return False
-    # One or two cycles in some seconds may be of a start, before any load.
-    if s.cycles < t.min_cycles and s.span_s < t.growth_min_span_s:
-        return False
-    return s.gc_cpu_share < t.gc_cpu_little * min(s.span_s / t.short_log_s, 1)
+    # A few seconds may be of a start, before any load, whatever GC took in them.
+    least_s = t.growth_min_span_s if s.cycles < t.min_cycles else t.short_log_s
+    return s.span_s >= least_s and s.gc_cpu_share < t.gc_cpu_little
 
 
 def rise_in_words(analysis: Analysis) -> str:

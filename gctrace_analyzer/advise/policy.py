@@ -42,12 +42,13 @@ from gctrace_analyzer.advise.objective import (
     failed,
     is_cheap,
     low_enough,
+    named,
     peak_of,
     rarer_or_smaller,
     run_time_text,
     score,
 )
-from gctrace_analyzer.advise.prediction.outcome import blank
+from gctrace_analyzer.advise.prediction.outcome import blank, whole_mib
 from gctrace_analyzer.advise.refusal import FEW_CYCLES
 from gctrace_analyzer.advise.tight_limit import (
     is_raised_by,
@@ -55,12 +56,12 @@ from gctrace_analyzer.advise.tight_limit import (
     raising_to_least,
 )
 from gctrace_analyzer.advise.turned_down import fits, is_turned_down, too_costly
-from gctrace_analyzer.advise.whatif import agree
+from gctrace_analyzer.advise.whatif import agree, lasts_text
 from gctrace_analyzer.analysis.postmortem.facts import MOST_OF_LIMIT
 from gctrace_analyzer.analysis.rules.finding import percent
 from gctrace_analyzer.analysis.thresholds import DEFAULT, roomy_limit
 from gctrace_analyzer.errors import BadSettingError
-from gctrace_analyzer.units import duration_text, share_of
+from gctrace_analyzer.units import share_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -175,7 +176,7 @@ def _unpredicted(predictor: Predictor, refused: str) -> list[Row]:
     least, now, limit = predictor.least_limit_mib, predictor.now, safe_limit(predictor)
     if least is None or predictor.endless:
         return []
-    roomy, largest = roomy_limit(least), math.floor(predictor.live_max_mib or 0.0)
+    roomy, largest = roomy_limit(least), whole_mib(predictor.live_max_mib or 0.0)
     if predictor.room_mib is not None:
         why = f"{why_limit(predictor)}; the live heap takes at most {largest:,} MiB"
     elif predictor.may_lack_memory or not predictor.has_limit:
@@ -224,10 +225,9 @@ def _best(
     if guard is not None:
         guard["why"] = f"a guard that changes nothing now: {GUARDS}"
         if predictor.now.limit:
-            room = predictor.room_mib or 0.0
             guard["why"] += (
                 f"; the present limit of {predictor.now.limit:,.0f} MiB exceeds 90 % of the "
-                f"container's {room:,.0f} MiB"
+                f"container's {predictor.room_mib or 0.0:,.0f} MiB"
             )
         guard["why"] += f"; GOGC stays: {reason}"
     return guard, reason
@@ -261,7 +261,7 @@ def _none_fits(predictor: Predictor, dear: Callable[[], list[tuple[Row, str]]] =
     if predictor.may_lack_memory and predictor.room_mib is None:
         return "memory may have run out, and a larger heap needs more"
     if costly := dear():
-        return f"another setting would {costly[0][1]}"
+        return f"{named(costly[0][0], predictor.now.limit)} would {costly[0][1]}"
     order = raising_to_least(predictor)
     return f"no other setting fits{f': {order}, or reduce the live heap' if order else ''}"
 
@@ -306,13 +306,16 @@ def _worth_it(
     is_by_time = present["run_time_ratio"] is not None
     low = present["gogc"] is not None and present["gogc"] < DEFAULT.low_gogc
     least_cpu = DEFAULT.low_gogc_cpu if low else DEFAULT.gc_cpu_warn
-    if aim == "balanced" and not is_by_time and present["gc_cpu_share"] < least_cpu:
+    is_low = aim == "balanced" and present["gc_cpu_share"] < least_cpu
+    if is_low and not is_by_time:
         return None, low_enough(present, least_cpu)
     tests = [failed(row, present, aim) for row in usual]
     passing = [row for row, test in zip(usual, tests, strict=True) if test is None]
     if not passing:
         closest = max(filter(None, tests), key=lambda test: test.number)
-        return None, beyond_bounds(closest, wanted.dear(), present, aim) or closest.reason
+        nothing = low_enough(present, least_cpu) if is_low and not closest.number else ""
+        dearer = beyond_bounds(closest, wanted.dear(), present, aim)
+        return None, dearer or nothing or closest.reason
     if aim == "balanced":
         # A balanced choice has weighed CPU against memory already.
         return passing[0], ""
@@ -414,14 +417,6 @@ def _add_risks(first: Row, present: Row, predictor: Predictor) -> None:
             "the container's memory limit is unknown: specify it (`--container-limit`)"
         )
     first["risk"] = "; ".join(risks) or None
-
-
-def lasts_text(row: Row) -> str:
-    """Returns how long a setting lasts while the live heap grows: `11h (9h to 14h)`."""
-    low, middle, high = (
-        duration_text(3600 * row[f"lasts_h{end}"]) for end in ("_low", "", "_high")
-    )
-    return f"{middle} ({low} to {high})"
 
 
 def _guard(rows: list[Row], present: Row, predictor: Predictor) -> Row | None:

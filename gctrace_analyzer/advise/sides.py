@@ -340,7 +340,7 @@ def _compare_two(
     if measurement is not None:
         places = measurement.both(after.label)
         runs = [(before.measured[one], after.measured[other]) for one, other in places]
-        paired = Paired(runs, measurement.alpha)
+        paired = Paired(runs, measurement.alpha, measurement.is_disturbed)
     # Runs of `measure` do the same work on purpose, unless they all last for a fixed time.
     is_work = bool(measurement and not (measurement.fixed_time_s or before.benchmarks))
     is_work |= measurement is None and same_work(before.measured, after.measured)

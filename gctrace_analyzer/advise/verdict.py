@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from gctrace_analyzer.advise.candidates import times_the_least
-from gctrace_analyzer.advise.killed import killed, which_of
+from gctrace_analyzer.advise.killed import SET_LIMIT, killed, steps, which_of
 from gctrace_analyzer.advise.phrases import (
     first_words,
     hidden_figures,
@@ -27,7 +27,6 @@ from gctrace_analyzer.advise.phrases import (
     with_effects,
     worst_costs,
 )
-from gctrace_analyzer.advise.policy import lasts_text
 from gctrace_analyzer.advise.refusal import FORCED, NOT_DESCRIBED, OF_BLOCKS, RECORD_UNFORCED
 from gctrace_analyzer.advise.subject import (
     CURED_BY_SETTINGS,
@@ -41,6 +40,7 @@ from gctrace_analyzer.advise.subject import (
     root_cause,
 )
 from gctrace_analyzer.advise.tight_limit import raising
+from gctrace_analyzer.advise.whatif import lasts_text
 from gctrace_analyzer.analysis.printed_shares import costly_since_start
 from gctrace_analyzer.analysis.rules.finding import (
     ALLOCATE_LESS,
@@ -166,9 +166,7 @@ def _on_findings(analysis: Analysis, advice: Advice) -> Verdict | None:
     level = max((effect.severity for effect in effects), key=SEVERITIES.index)
     deaths = [death for death in analysis.post_mortems if death.proven]
     if root.id == KILLED and (death := explained_kill(analysis)) is not None:
-        action = _after_death(
-            death, advice, is_advised=death.process == advised_process(analysis)
-        )
+        action = _after_death(death, analysis, advice)
         growing = (finding for finding in findings if finding.id == GROWS)
         grew = next((growth for growth in growing if growth.process == death.process), None)
         if grew is not None and "grows" not in action:
@@ -338,7 +336,9 @@ def _better_input(analysis: Analysis, refused: str, *, short: bool, idle: bool) 
         is_whole = analysis.cycles["gc_num"].eq(1).sum() == len(analysis.summaries)
         is_whole &= bool(analysis.summary.cost_in_all)
         unless = ", unless this is the whole run" * is_whole
-        return f"Record a longer log, under the usual load{unless}."
+        t = analysis.thresholds
+        least = f"at least {t.short_log_s:g} s and {t.short_log_cycles} cycles"
+        return f"Record a longer log ({least}) under the usual load{unless}."
     return ""
 
 
@@ -373,14 +373,12 @@ def _for_less_memory(advice: Advice) -> str:
     return order(first, advice)
 
 
-def _after_death(death: PostMortem, advice: Advice, *, is_advised: bool) -> str:
-    """Returns what to do, one step per line: first what helps now, then what to find out.
-
-    `is_advised` says whether the settings are for the killed program.
-    """
+def _after_death(death: PostMortem, analysis: Analysis, advice: Advice) -> str:
+    """Returns what to do, one step per line: first what helps now, then what to find out."""
+    is_advised = death.process == advised_process(analysis)
     # For a heap that grew, a setting that saves CPU does not help.
     first = _advised(advice) if is_advised and death.preventable != "for a while" else None
-    settings = [step for step in death.advice if step.startswith("Set GOMEMLIMIT=")]
+    settings = [step for step in death.advice if step.startswith(SET_LIMIT)]
     if first is not None and first["memory_limit_mib"] and settings:
         # What such a step says about the room that a limit leaves holds for the setting as well.
         rest = (step.partition(". ")[2] if step in settings else step for step in death.advice)
@@ -388,12 +386,12 @@ def _after_death(death: PostMortem, advice: Advice, *, is_advised: bool) -> str:
         setting = f"{verb} {with_effects(first, advice)}"
         if "Predicted:" not in setting:
             # What it does now is nothing: the post-mortem knows what it prevents.
-            return "\n".join(death.advice).replace("Set ", f"{verb} ", 1)
+            return "\n".join(steps(death, analysis, advice))
         return "\n".join(filter(None, [setting, *rest]))
     # What to do at once; the post-mortem has the other actions.
-    steps = death.advice if death.live_mib is not None else death.advice[:1]
+    first_steps = death.advice if death.live_mib is not None else death.advice[:1]
     return "\n".join(
-        sorted(steps, key=lambda step: step.startswith("To buy time"), reverse=True)
+        sorted(first_steps, key=lambda step: step.startswith("To buy time"), reverse=True)
     )
 
 

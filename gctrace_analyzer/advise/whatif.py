@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 import polars as pl
 
 from gctrace_analyzer import schema, units
+from gctrace_analyzer.advise.candidates import STEPS
 from gctrace_analyzer.advise.prediction.model import Setting
 from gctrace_analyzer.analysis.thresholds import USUAL_GOGC
 from gctrace_analyzer.errors import BadSettingError
@@ -39,9 +40,6 @@ SizeValues: TypeAlias = SizeValue | Sequence[SizeValue]
 
 _RANGE_STEPS = 4
 """Steps of a range: 100..400 is 100, 140, 200, 280, 400."""
-
-CURVE = (25.0, 35.0, 50.0, 70.0, 100.0, 140.0, 200.0, 280.0, 400.0, 560.0, 800.0)
-"""GOGC values of the trade-off curve, in equal ratios."""
 
 
 def parse_settings(
@@ -167,8 +165,18 @@ def trade_off(predictor: Predictor, like: Setting) -> pl.DataFrame:
     """
     if predictor.refused:
         return schema.empty("whatif")
-    rows = grid(predictor, CURVE, [like.limit], [like.ballast])
+    # Settings that are shown with the curve lie on it.
+    gogc = sorted({*STEPS, *filter(None, (like.gogc, predictor.now.gogc))})
+    rows = grid(predictor, gogc, [like.limit], [like.ballast])
     return rows.drop_nulls(["heap_peak_mib", "gc_cpu_with_idle_share"])
+
+
+def lasts_text(row: Row) -> str:
+    """Returns how long a setting lasts while the live heap grows: `11h (9h to 14h)`."""
+    low, middle, high = (
+        units.duration_text(3600 * row[f"lasts_h{end}"]) for end in ("_low", "", "_high")
+    )
+    return middle if low == high else f"{middle} ({low} to {high})"
 
 
 def agree(rows: list[Row]) -> None:

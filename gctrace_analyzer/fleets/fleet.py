@@ -73,6 +73,8 @@ def fleet(
 ) -> pl.LazyFrame:
     """Reads the logs of many processes in parallel; returns one row each (`schema.FLEET`).
 
+    The frame prints the answers that its rows give, as the command does.
+
     Instead of files it also takes the address of a Prometheus server, which computes the rows.
 
     Without `client` and `scheduler`, a local Dask cluster of processes is started and stopped. A

@@ -13,7 +13,7 @@ import secrets
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import polars as pl
 
@@ -32,6 +32,7 @@ from gctrace_analyzer.fleets.inputs import RETRIED, Item, filesystem, problem_of
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
+    from gctrace_analyzer.fleets.fleet_answers import FleetAnswers
     from gctrace_analyzer.fleets.manifest import Manifest, Part
 
 _ROWS, _ERRORS, _RETRIED, _COMPUTED = "rows", "errors", "again", "computed"
@@ -257,7 +258,28 @@ def _folder(where: str, storage_options: Mapping[str, Any] | None) -> _Local | _
     return _Remote(where, storage_options or {}) if is_url(where) else _Local(where)
 
 
-def _scan(folder: _Local | _Remote, parts: Iterable[Part]) -> pl.LazyFrame:
+class FleetRows(pl.LazyFrame):
+    """The rows of a fleet (`schema.FLEET`): a lazy Polars frame that prints the answers they give.
+
+    So does a part of the rows. A frame with other columns prints as any lazy frame.
+    """
+
+    @property
+    def _answers(self) -> FleetAnswers | None:
+        # Imported only to print, because loading the templates takes 0.1 s.
+        from gctrace_analyzer.fleets.fleet_answers import fleet_answers
+
+        whole = self.collect_schema().names() == [*schema.names("fleet")]
+        return fleet_answers(self) if whole else None
+
+    def __str__(self) -> str:
+        return super().__str__() if (own := self._answers) is None else str(own)
+
+    def _repr_html_(self) -> str:
+        return super()._repr_html_() if (own := self._answers) is None else own._repr_html_()
+
+
+def _scan(folder: _Local | _Remote, parts: Iterable[Part]) -> FleetRows:
     empty = pl.LazyFrame(schema=schema.polars_schema("fleet"))
     kinds = (_ROWS, _ERRORS, _RETRIED, _COMPUTED)
     several = [
@@ -271,9 +293,11 @@ def _scan(folder: _Local | _Remote, parts: Iterable[Part]) -> pl.LazyFrame:
         )
         for is_kind in (_COMPUTED.__ne__, _COMPUTED.__eq__)
     )
-    if not any(kind == _COMPUTED for kind, _ in several):
-        return read
-    return pl.concat([read, computed.join(read, on="file", how="anti")])
+    if any(kind == _COMPUTED for kind, _ in several):
+        read = pl.concat([read, computed.join(read, on="file", how="anti")])
+    # The result of an operation has the class of its first frame.
+    read.__class__ = FleetRows
+    return cast("FleetRows", read)
 
 
 class _Local:

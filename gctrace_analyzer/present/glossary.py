@@ -20,7 +20,7 @@ _ENTRY = re.compile(
 
 _MORE = re.compile(
     r"^\d+ |(?<=^go)1\.\d+\+$|^(max|p99|their|eff\.) |"
-    r",? (p\d\d|max|mean|%|[mg]ib|ms|mib/s)( [mg]ib)?$|, .*"
+    r",? (p\d\d|max|mean|median|%|[mg]ib|ms|mib/s)( [mg]ib)?$|, .*"
 )
 """What reports write around a word: a number, a unit, which of the values, or the process."""
 

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from gctrace_analyzer.advise.objective import cost, failed_test, peak_of, run_time_text, score
+from gctrace_analyzer.advise.policy import _worth_it
 from gctrace_analyzer.advise.prediction.gain import Gain
 
 PRESENT: dict[str, Any] = {
     "gc_cpu_share": 0.10, "gc_cpu_with_idle_share": 0.2, "assist_share_of_gc_cpu": 0.5,
     "stw_share": 0.01, "heap_peak_mib": 200.0, "ballast_mib": 50.0, "thrash": "no",
-    "run_time_ratio": None,
+    "run_time_ratio": None, "gogc": 100.0, "memory_limit_mib": None, "allocation": 1.0,
 }  # fmt: skip
 
 
@@ -50,9 +52,9 @@ def test_half_of_everything_is_worth_a_change(aim: str) -> None:
             "no other setting is certain to save 13 % of the",
         ),
         (
-            {"gc_cpu_with_idle_share": 0.1, "heap_peak_mib": 650.0},
+            {"gc_cpu_with_idle_share": 0.1, "heap_peak_mib": 650.0, "gogc": 400.0},
             Gain(2.0, 0.1),
-            "the next better setting saves 10 % of the CPUs for 4.0 times the heap",
+            "GOGC=400 saves 10 % of the CPUs for 4.0 times the heap",
         ),
     ],
     ids=["small", "uncertain", "dear"],
@@ -63,6 +65,17 @@ def test_no_change_names_the_test_that_failed(
     failed = failed_test(PRESENT | other, PRESENT, gain, "balanced")
     assert failed is not None
     assert reason in failed.reason
+
+
+@pytest.mark.parametrize("ratio", [None, 0.99])
+def test_little_gc_cpu_is_the_reason_of_every_program_that_nothing_helps(
+    ratio: float | None,
+) -> None:
+    present = PRESENT | {"gc_cpu_share": 0.02, "run_time_ratio": ratio}
+    other = present | {"rule": "", "gain_run_time_share": 0.01, "gain_run_time_share_low": 0.0}
+    wanted: Any = SimpleNamespace(aim="balanced", dear=list)
+    found = _worth_it([other], present, SimpleNamespace(), wanted)  # type: ignore[arg-type]
+    assert found == (None, "GC CPU without idle marking is below 10 %")
 
 
 @pytest.mark.parametrize(

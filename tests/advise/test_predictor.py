@@ -14,12 +14,12 @@ from gctrace_analyzer.advise.expectation import expectation
 from gctrace_analyzer.advise.observed import baseline_of, longest_calm_part, present_setting
 from gctrace_analyzer.advise.prediction.model import Setting
 from gctrace_analyzer.advise.predictor import Baseline, lasts
-from gctrace_analyzer.advise.whatif import trade_off
+from gctrace_analyzer.advise.whatif import lasts_text, trade_off
 from gctrace_analyzer.analysis.settings.explained import stated_in
 from gctrace_analyzer.analysis.settings.known import Known, Settings
 from gctrace_analyzer.analysis.settings.regimes import regimes
 from gctrace_analyzer.testing import read_text
-from tests.conftest import CORPUS
+from tests.conftest import CORPUS, SAMPLES
 from tests.helpers import loads
 from tests.helpers.corpus import live
 from tests.helpers.facts import log_of
@@ -118,6 +118,23 @@ def test_a_live_heap_that_varies_makes_predictions_rough() -> None:
     )
     baseline = read_text(text).advice.baseline
     assert any("rough" in each or "varies" in each for each in baseline.warnings)
+
+
+@pytest.mark.parametrize("name", ["spike-go1.26", "steady-gogc200-go1.26"])
+def test_settings_that_are_listed_lie_on_the_trade_off(name: str) -> None:
+    advice = gca.read(SAMPLES / f"{name}.log").report().advice
+    figures = ("gogc", "heap_peak_mib", "gc_cpu_with_idle_share")
+    listed = advice.recommendations.filter(ballast_mib=0).select(figures).rows()
+    curve = {row[0]: row for row in advice.trade_off.select(figures).rows()}
+    assert len(listed) > 1
+    for row in listed:
+        assert curve[row[0]] == pytest.approx(row, rel=0.01)
+
+
+def test_how_long_a_setting_lasts_has_an_interval_only_if_its_ends_differ() -> None:
+    row = {"lasts_h_low": 13.7 / 3600, "lasts_h": 14 / 3600, "lasts_h_high": 14.2 / 3600}
+    assert lasts_text(row) == "14 s"
+    assert lasts_text(row | {"lasts_h_high": 20 / 3600}) == "14 s (14 s to 20 s)"
 
 
 def test_the_trade_off_covers_many_values_of_gogc() -> None:

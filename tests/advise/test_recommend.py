@@ -547,7 +547,10 @@ def test_what_a_bound_of_the_aim_excludes_is_not_said_to_be_impossible() -> None
     run = gca.read(io.StringIO(text), gogc=100)
     assert run.whatif(gogc=50)["heap_peak_mib"][0] < 0.85 * 760
     (why,) = run.recommend(aim="memory").filter("now")["why"]
-    assert re.search("no change: saving 13 % of the heap would take GC CPU from .* to ", why)
+    assert re.match(
+        r"no change: GOGC=50 .*would save at least 13 % of the heap, but would ", why
+    )
+    assert re.search(r"take GC CPU from \d+ % to \d+ %$", why)
     limited = gca.read(CORPUS / "real" / "etcd" / "off-limit29" / "run.log.gz")
     for aim in AIMS:
         for why in limited.recommend(aim=aim)["why"]:

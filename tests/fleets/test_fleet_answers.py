@@ -151,6 +151,21 @@ def test_a_growing_live_heap_is_not_a_process_that_needs_no_change() -> None:
     assert "api-1.log, live heap up to 225 MiB (median 29.0 MiB)" in str(summary)
 
 
+def test_a_fleet_prints_its_answers_and_so_does_a_part_of_it() -> None:
+    paths = ("samples/steady-go1.26.log", "samples/thrash-go1.19.log")
+    rows = gca.fleet(paths)
+    assert str(rows) == str(gca.fleet_answers(rows))
+    assert "are thrashing" in str(rows) or "is thrashing" in str(rows)
+    part = rows.filter(pl.col("file").str.contains("steady"))
+    assert str(part) == str(gca.fleet_answers(part))
+    assert "1 file" in str(part)
+    assert "Services by GC CPU" in rows._repr_html_()
+    # Other columns are a frame like any other.
+    files = rows.select("file")
+    assert "FROM" in str(files) or "SELECT" in str(files)
+    assert files.collect().height == 2
+
+
 def test_a_condition_has_a_test_case_for_each_process_the_worst_first() -> None:
     bad = {"severity": "bad", "headline": "GC is too frequent."}
     thrash = {"findings": ["GC016", "GC042"], "thrash_s": 3.0, "thrashes_at_end": True}

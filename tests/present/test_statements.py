@@ -15,7 +15,9 @@ import polars as pl
 import pytest
 
 import gctrace_analyzer as gca
+from gctrace_analyzer.analysis.compare.metrics import METRICS
 from gctrace_analyzer.analysis.cycles import with_held
+from gctrace_analyzer.analysis.pauses import PHASES
 from gctrace_analyzer.ingest.gctrace.toolchain import of_toolchain
 from gctrace_analyzer.present import markdown
 from gctrace_analyzer.present.document import Statement, Table
@@ -35,6 +37,7 @@ from gctrace_analyzer.present.sections import (
     headline,
     overview,
 )
+from gctrace_analyzer.present.sections.changes import LABELS
 from gctrace_analyzer.present.sections.evidence import figures_of_deaths
 from gctrace_analyzer.present.sections.report import document
 from gctrace_analyzer.present.text import plain
@@ -505,18 +508,19 @@ def test_figures_of_all_processes_say_so(small_problem: Run) -> None:
     report = small_problem.report()
     assert "53 % of the CPU" in plain(document(report))
     assert (
-        "\nBoth processes, as if one after the other; numbered from 0\n  GC CPU         3.5 %"
+        "\nBoth processes together, rates on average per process; numbered from 0\n  GC CPU         3.5 %"
         in plain(document(report))
     )
     assert (
-        "| Figure (both processes, as if one after the other; numbered from 0) |"
+        "| Figure (both processes together, rates on average per process; numbered from 0) |"
         in markdown.dumps(document(report))
     )
-    assert ">Both processes, as if one after the other; numbered from 0<" in report_page.dumps(
-        report
+    assert (
+        ">Both processes together, rates on average per process; numbered from 0<"
+        in report_page.dumps(report)
     )
     assert (
-        ">Both processes, as if one after the other; numbered from 0<"
+        ">Both processes together, rates on average per process; numbered from 0<"
         in small_problem._repr_html_()
     )
     one = gca.read(STEADY).report()
@@ -918,7 +922,9 @@ def test_the_worst_figures_of_one_process_name_it_for_both() -> None:
     worst = worst.replace("+0.04 ms cpu", "+3.8 ms cpu")
     verdict = read_text(worst + log_of(8)).report().verdict
     assert verdict is not None
-    assert verdict.sentence.endswith("the longest pause took 1.9 ms, both in process 0.")
+    assert verdict.sentence.endswith(
+        "the longest pause took 1.9 ms, both in process 0, the highest of 2 processes."
+    )
 
 
 def test_a_comparison_says_which_side_was_thrashing() -> None:
@@ -1522,3 +1528,12 @@ def test_a_log_that_begins_late_says_when_its_process_started() -> None:
         for n in range(38, 90)
     )
     assert "started 2026-03-03 09:00:00 UTC" in read_text(text).report().facts
+
+
+def test_a_comparison_calls_a_figure_by_its_name_in_the_report() -> None:
+    figures = headline.state(gca.read(STEADY).report())
+    # The report has phases of pauses and peaks of settings in tables of these names.
+    known = (*(figure.label for figure in figures), *PHASES, "Heap peak")
+    unknown = [m.name for m in METRICS if not LABELS[m.name].startswith(known)]
+    assert not unknown
+    assert LABELS["live_heap_p50_mib"] == "Live heap median"

@@ -182,7 +182,7 @@ class Predictor:
         least, most = self.least_limit_mib, self.live_max_mib
         if not setting.limit or least is None or most is None or setting.limit >= least:
             return None
-        live = f"the largest live heap, bursts aside ({math.floor(most):,} MiB)"
+        live = f"the largest live heap, bursts aside ({whole_mib(most):,} MiB)"
         if setting.limit < most:
             return f"below {live}: the program thrashes while the heap is that large"
         return f"less than 25 % above {live}: the program may thrash"
@@ -208,6 +208,11 @@ class Predictor:
             "memory_peak_mib": peak,
             "fits": None if self.room_mib is None else peak <= self.room_mib,
         }
+
+
+def whole_mib(live_mib: float) -> int:
+    """Returns a live heap in whole MiB, as gctrace prints it: half of the next MiB was added."""
+    return math.ceil(live_mib - 0.5)
 
 
 def blank(setting: Setting, **known: Any) -> Row:

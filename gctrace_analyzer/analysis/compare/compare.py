@@ -77,12 +77,8 @@ totals, the runs do the same work. The second value is the least variation of ru
 without a timer."""
 
 PROPORTIONAL = (
-    "gc_per_s",
-    "gc_cpu_share",
-    "gc_cpu_with_idle_share",
-    "assist_share_of_cpu",
-    "stw_share",
-)
+    "gc_per_s", "gc_cpu_share", "gc_cpu_with_idle_share", "assist_share_of_cpu", "stw_share",
+)  # fmt: skip
 """Metrics that grow in proportion to the allocation rate: with the same live heap and goal,
 each cycle costs the same, and the allocation rate determines how many cycles there are."""
 
@@ -134,10 +130,12 @@ class Paired:
         runs: the run of the baseline and that of the other side, per round.
         alpha: the error of the interval of a change. GC figures do not decide the number of rounds,
             so the intervals are those for a fixed number.
+        is_disturbed: whether other work disturbed most of them.
     """
 
     runs: Sequence[tuple[Measured, Measured]]
     alpha: float
+    is_disturbed: bool = False
 
 
 @frozen
@@ -223,7 +221,9 @@ def compare(
             if (was := changes[name].before) is not None:
                 most = 1.0 if name.endswith("share") else math.inf
                 changes[name] = replace(changes[name], by_load=min(was * times, most) - was)
-    is_contended = any(late_of(runs).are_common for runs in (before, after))
+    # The calibrated noise of few rounds is that of quiet machines.
+    few = paired is not None and paired.is_disturbed and len(paired.runs) < OWN_SPREAD_RUNS
+    is_contended = few or any(late_of(runs).are_common for runs in (before, after))
     # Runs that do the same work in less time have more of everything per second, by this factor.
     lengths = [fmean(run.seconds for run in runs) for runs in (before, after)]
     by_time = lengths[0] / lengths[1] if has_totals and all(lengths) else 1.0

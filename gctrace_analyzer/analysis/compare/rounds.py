@@ -183,6 +183,12 @@ class Measurement:
             if side in (None, run.side) and not run.warm_up and run.error is None:
                 yield run
 
+    @property
+    def is_disturbed(self) -> bool:
+        """Whether other work disturbed most of the runs that count."""
+        runs = [run.disturbed for run in self.counted()]
+        return 2 * sum(runs) > len(runs)
+
     def both(self, side: str) -> list[tuple[int, int]]:
         """Returns where the baseline and a side have runs of the same round.
 

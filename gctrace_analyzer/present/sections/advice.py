@@ -11,7 +11,7 @@ import polars as pl
 from gctrace_analyzer.advise.candidates import without_ballast
 from gctrace_analyzer.advise.phrases import to_set
 from gctrace_analyzer.advise.prediction.model import Setting
-from gctrace_analyzer.advise.whatif import is_measured, is_present
+from gctrace_analyzer.advise.whatif import is_measured, is_present, lasts_text
 from gctrace_analyzer.analysis.settings.naming import (
     gogc_name,
     gogc_range,
@@ -182,12 +182,8 @@ def lasting(rows: pl.DataFrame) -> Iterator[str]:
         if not row["lasts_h"]:
             yield f"{setting_text(row)}: already exceeded."
             continue
-        low, middle, high = (duration(3600 * row[f"lasts_h{end}"]) for end in _ENDS)
         end = "thrashes" if row["fits"] is None else "thrashes or exceeds the container"
-        yield f"{setting_text(row)}: {middle} ({low} to {high}) until the program {end}."
-
-
-_ENDS = ("_low", "", "_high")
+        yield f"{setting_text(row)}: {lasts_text(row)} until the program {end}."
 
 
 def horizon_text(rows: pl.DataFrame) -> str:

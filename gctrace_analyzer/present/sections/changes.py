@@ -5,6 +5,7 @@ from __future__ import annotations
 from string import ascii_uppercase
 from typing import TYPE_CHECKING
 
+from gctrace_analyzer import units
 from gctrace_analyzer.advise.sides import Pair, sides_of
 from gctrace_analyzer.present.document import Table
 from gctrace_analyzer.present.format import (
@@ -21,8 +22,9 @@ from gctrace_analyzer.present.format import (
 from gctrace_analyzer.units import between_text, digits
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
+    from gctrace_analyzer.advise.sides import Side
     from gctrace_analyzer.analysis.compare.change import Change
 
 LABELS = {
@@ -38,9 +40,9 @@ LABELS = {
     "gc_cpu_share": "GC CPU",
     "gc_cpu_with_idle_share": "GC CPU with idle",
     "gc_per_s": "Frequency",
-    "assist_share_of_gc_cpu": "Assists, of GC CPU",
-    "assist_share_of_cpu": "Assists, of all CPU",
-    "stw_share": "Time stopped",
+    "assist_share_of_gc_cpu": "Mark assist, of GC",
+    "assist_share_of_cpu": "Mark assist, of CPU",
+    "stw_share": "Pauses, of time",
     "stw_p50_ms": "Pauses p50",
     "stw_p99_ms": "Pauses p99",
     "stw_max_ms": "Pauses max",
@@ -49,9 +51,9 @@ LABELS = {
     "stw_mark_term_p50_ms": "mark termination p50",
     "stw_mark_term_p99_ms": "mark termination p99",
     "alloc_mib_per_s": "Allocation",
-    "live_heap_p50_mib": "Live heap p50",
+    "live_heap_p50_mib": "Live heap median",
     "true_live_heap_mib": "Live heap mean",
-    "heap_goal_p50_mib": "Heap goal p50",
+    "heap_goal_p50_mib": "Heap goal median",
     "heap_peak_mib": "Heap peak",
 }
 
@@ -77,13 +79,17 @@ MAIN = tuple(metric for metric, _, _ in _SETTING_COLUMNS)
 """The metrics that a page draws by setting."""
 
 _MORE_SETTING_COLUMNS = (
-    ("assist_share_of_cpu", "assist CPU %", 100.0),
-    ("stw_share", "stopped %", 100.0),
+    ("assist_share_of_cpu", "mark assist CPU %", 100.0),
+    ("stw_share", "pauses % of time", 100.0),
     ("alloc_mib_per_s", "alloc MiB/s", 1.0),
     ("true_live_heap_mib", "live mean MiB", 1.0),
     ("heap_goal_p50_mib", "goal MiB", 1.0),
 )
 
+LOAD_NOTE = (
+    "An estimate for the same live heap and goal: the cost of a cycle stays the same, and the "
+    "number of cycles follows the allocation rate."
+)
 LEAST_SETTING = 12
 """The number of characters of a setting's name that are always shown."""
 
@@ -185,6 +191,14 @@ def of_load(pair: Pair) -> Table | None:
         return None
     was, now = names_of(pair)
     return Table(("Explained by the load", was, "load alone", now, ""), "lrrrl", body)
+
+
+def gc_cpu_ranges(sides: Iterable[Side]) -> Iterator[str]:
+    """Yields the range of GC CPU of each side whose reports do not have a single value."""
+    for side in sides:
+        if ends := [end for run in side.measured for end in run.summary.gc_cpu_range or ()]:
+            low, high = map(units.percent, (min(ends), max(ends)))
+            yield f"{printable(side.label)} {between_text(low, high)}"
 
 
 def expectation(pair: Pair) -> Table | None:

@@ -23,9 +23,11 @@ from gctrace_analyzer.present.format import count, duration, mib, printable, sho
 from gctrace_analyzer.present.report import Report
 from gctrace_analyzer.present.sections import benchmarks, measured, sites
 from gctrace_analyzer.present.sections.changes import (
+    LOAD_NOTE,
     expectation,
     expectation_note,
     figures,
+    gc_cpu_ranges,
     letters,
     names_of,
     of_load,
@@ -41,10 +43,6 @@ if TYPE_CHECKING:
     from gctrace_analyzer.analysis.compare.rounds import Measurement
     from gctrace_analyzer.present.document import Block, Document
 
-LOAD_NOTE = (
-    "An estimate for the same live heap and goal: the cost of a cycle stays the same, and the "
-    "number of cycles follows the allocation rate."
-)
 _FIRST = ("same_log", "other_gogc", "changed_gogc", "live_heap", "unclear_load")
 """Differences that are shown first: a log does not differ from itself, a side with several settings
 has no common figure, and a different live heap means a different load."""
@@ -228,6 +226,8 @@ def notes(pairs: Sequence[Pair]) -> Iterator[str]:
                 f"{side.label}: {side.processes} processes in {runs}. The figures cover all of "
                 "them together."
             )
+    if not of_benchmarks and (ranges := ", ".join(gc_cpu_ranges(sides))):
+        yield f"GC CPU is compared by one value of each run. Its report has a range: {ranges}."
     if any(len(side.measured) < 2 for side in sides) and not of_benchmarks:
         where = "per side" if all(len(side.measured) < 2 for side in sides) else "on one side"
         yield (

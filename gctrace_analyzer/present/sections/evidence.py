@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from gctrace_analyzer.advise.killed import often, resident_is, told_apart
+from gctrace_analyzer.advise.killed import often, resident_is, steps, told_apart
 from gctrace_analyzer.analysis.postmortem.circumstances import in_tenths
 from gctrace_analyzer.analysis.postmortem.death import DEEDS, KINDS, REFUSED
 from gctrace_analyzer.analysis.postmortem.explanation import LAST_S
@@ -349,7 +349,7 @@ def _story(death: PostMortem, report: Report) -> Iterator[tuple[str, str]]:
     verdict = _PREVENTABLE.get(death.preventable)
     if verdict:
         yield "Verdict", verdict
-    for index, text in enumerate(death.advice):
+    for index, text in enumerate(steps(death, report.analysis, report.advice)):
         yield "" if index else "Action", text
 
 

@@ -299,7 +299,7 @@ def _legend(answers: Answers) -> Iterator[str]:
     shares = [
         *(["GC CPU is a share of the CPU of a service"] if has["gc_cpu_share"] else []),
         *(
-            ["assists are a share of its GC CPU"]
+            ["assists are mark assists as a share of its GC CPU"]
             if services["assist_share_of_gc_cpu"].count()
             else []
         ),

@@ -85,7 +85,7 @@ def _sentence(pair: Pair, measurement: Measurement) -> str:
     disturbed = sum(run.disturbed for run in runs)
     doubt = f"; other work disturbed {disturbed} of {count(len(runs), 'run')}"
     promises = _promises(pair, decider.name) * decision.decides
-    return f"{text}{promises}{doubt * (2 * disturbed > len(runs))}."
+    return f"{text}{promises}{doubt * measurement.is_disturbed}."
 
 
 def _how_much(change: Change, metric: str) -> str:
@@ -183,10 +183,12 @@ def notes(measurement: Measurement) -> Iterator[str]:
     disturbed = [run for run in runs if run.disturbed]
     if disturbed:
         cpus, log = max((run.foreign_cpus or 0.0, run.log) for run in disturbed)
+        is_few = measurement.is_disturbed and measurement.rounds < OWN_SPREAD_RUNS
+        judged = f" GC CPU and pauses have a verdict from {OWN_SPREAD_RUNS} rounds on." * is_few
         yield (
             f"Other work disturbed {len(disturbed)} of {count(len(runs), 'run')}: it took up to "
             f"{cpus:.1f} CPUs ({log}). On an idle machine, times may differ less; their intervals "
-            f"include this.{_REPEATED * any('-again' in run.log for run in runs)}"
+            f"include this.{judged}{_REPEATED * any('-again' in run.log for run in runs)}"
         )
     if (took := measurement.fixed_time_s) and measurement.metrics[0] == WALL:
         yield (

@@ -38,12 +38,15 @@ SHORT_PHASE = 0.05
 
 
 def of_all(report: Report) -> str:
-    """Returns that the headline figures cover all processes; empty for a single process."""
+    """Returns that the headline figures cover all processes; empty for a single process.
+
+    Whether processes ran at the same time is not always known, so their rates are no sums.
+    """
     several = len(report.analysis.tables["processes"])
     if several < 2 or not report.analysis.has_figures:
         return ""
     every = "Both" if several == 2 else f"All {several:,}"
-    return f"{every} processes, as if one after the other; numbered from 0"
+    return f"{every} processes together, rates on average per process; numbered from 0"
 
 
 def about_cycles(report: Report) -> Iterator[Table]:
@@ -53,7 +56,7 @@ def about_cycles(report: Report) -> Iterator[Table]:
         yield from (table for table in several if table is not None)
 
 
-FIGURES_OF_PHASE = ("cycles", "GC CPU", "assists", "live heap", "allocation")
+FIGURES_OF_PHASE = ("cycles", "GC CPU", "mark assist", "live heap", "allocation")
 
 
 def figures_of_phase(row: Mapping[str, Any]) -> tuple[str, ...]:

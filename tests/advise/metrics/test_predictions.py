@@ -51,7 +51,15 @@ def test_a_program_that_thrashes_gets_the_least_limit_it_needs() -> None:
     run = recording("own/thrash-limit80/query-raw.json.gz").run
     (row,) = run.recommend().to_dicts()
     assert row["why"].startswith("no recommendation: the program was thrashing")
-    assert "A GOMEMLIMIT of 149 MiB leaves GC room (estimated)" in row["why"]
+    assert "A GOMEMLIMIT of 149 MiB or more leaves GC room (estimated)" in row["why"]
+
+
+def test_a_limit_for_a_container_names_the_live_heap_as_the_least_limit_does() -> None:
+    run = gca.read("samples/metrics/limit80.json.gz", container_limit="512MiB")
+    text = " ".join(str(run.recommend()).split())
+    assert run.summary().live_heap_max_mib == pytest.approx(69.7, abs=0.05)
+    assert "its live heap, bursts aside, is up to 70 MiB" in text
+    assert "90 % of the container's 512 MiB; the live heap takes at most 70 MiB" in text
 
 
 def test_a_limit_below_the_live_heap_is_predicted_to_thrash() -> None:

@@ -17,9 +17,10 @@ import pytest
 
 import gctrace_analyzer as gca
 from gctrace_analyzer import schema
-from gctrace_analyzer.analysis.compare.change import FEW_CYCLES
+from gctrace_analyzer.analysis.compare.change import CONTENDED, FEW_CYCLES
 from gctrace_analyzer.analysis.compare.compare import (
     PRIOR_RUNS,
+    Paired,
     _above_shorter_peaks,
     _estimates,
     compare,
@@ -173,6 +174,30 @@ def test_a_limit_is_predicted_for_as_it_is_given_or_as_the_goals_show_it() -> No
     expected = gca.compare(gca.read(log("svc-a", "gogc100"), memory_limit="off"), given)
     assert expected.frame["expected"].drop_nulls().len()
     assert "GOMEMLIMIT off → 62.0 MiB" in " ".join(str(expected).split())
+
+
+def test_a_range_of_gc_cpu_is_named_because_one_value_of_it_is_compared() -> None:
+    text = " ".join(str(gca.compare(STEADY, DOUBLED)).split())
+    assert (
+        "GC CPU is compared by one value of each run. Its report has a range: "
+        "steady-gogc200-go1.26.log 1.4–1.5 %." in text
+    )
+    assert "1.4–1.5 %" in str(gca.read(DOUBLED).summary())
+    assert "one value" not in str(gca.compare(STEADY, STEADY))
+
+
+def test_a_few_rounds_that_other_work_disturbed_show_no_difference_of_times() -> None:
+    before, after = (side_of("", [gca.read(path)]).measured for path in (STEADY, DOUBLED))
+    for rounds, is_disturbed in ((2, True), (2, False), (5, True)):
+        paired = Paired([*zip(before, after, strict=True)] * rounds, 0.05, is_disturbed)
+        found = compare(before * rounds, after * rounds, paired=paired)
+        is_judged = (rounds, is_disturbed) != (2, True)
+        for metric in ("gc_cpu_share", "stw_p50_ms", "stw_share"):
+            assert (found[metric].verdict is not None) == is_judged
+            assert (found[metric].no_verdict_because == CONTENDED) != is_judged
+        # Other work changes neither cycles nor sizes.
+        assert found["heap_peak_mib"].verdict == "worse"
+        assert found["gc_per_s"].verdict == "better"
 
 
 def test_a_different_load_is_reported_first_with_its_effect() -> None:
