@@ -634,7 +634,7 @@ REGIMES = (
     *_with_ends("memory_limit_mib", "MiB", "GOMEMLIMIT; infinite (JSON: off): off; null: unknown", "regimes()", "lowest value consistent with the goals"),
     Column("procs", "Int64", "", "GOMAXPROCS", "cycles"),
     Column("set_by", "String", "", "what set most goals: gogc, memory-limit, heap-minimum or either; null: unknown", "regimes()"),
-    Column("gogc_source", "String", "", "given, stated by an input, inferred, or assumed: the default, not contradicted", "regimes()"),
+    Column("gogc_source", "String", "", "given, stated by an input, inferred, or assumed: the default, or a value that few goals suggest", "regimes()"),
     Column("memory_limit_source", "String", "", "given, stated, inferred or assumed", "regimes()"),
     Column("unexplained_share", "Float64", "0–1", "share of the goals that the setting does not explain", "regimes()"),
 )  # fmt: skip

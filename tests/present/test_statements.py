@@ -869,7 +869,7 @@ def test_the_verdict_names_the_present_setting_of_a_program_that_changed_it() ->
 
 def test_a_present_setting_that_is_not_known_says_what_is_known_of_it() -> None:
     limited = gca.read(CORPUS / "gctrace" / "go1.27-near-limit" / "run.log").report()
-    assert "now     GOGC≥35 GOMEMLIMIT=40–62MiB" in plain(document(limited))
+    assert "now     GOGC≥35 GOMEMLIMIT=39–62MiB" in plain(document(limited))
     dumps = gca.read(CORPUS / "metrics" / "own" / "gogc100" / "expvar.jsonl.gz").report()
     assert "now     GOGC=100 (assumed)" in plain(document(dumps))
 
