@@ -647,7 +647,8 @@ def test_an_idle_program_is_called_idle() -> None:
     verdict = read_text(idle).report().verdict
     assert verdict is not None
     assert verdict.sentence.startswith(
-        "The program is idle, and GC runs only every two minutes:"
+        "The program allocates too little to reach the heap goal, and GC runs only every "
+        "two minutes:"
     )
     assert verdict.action == "To see what GC costs, record a log under load."
     two = read_text(idle + log_of(120)).report().verdict
