@@ -284,8 +284,8 @@ def _why_clearing(predictor: Predictor, _: Setting) -> str:
 def times_the_least(least: float) -> str:
     """Returns a roomy limit as a multiple of the lowest safe one (MiB)."""
     return (
-        f"{DEFAULT.roomy_limit_times:g} × the {least:,.0f} MiB that the live heap and other "
-        "memory may need"
+        f"{DEFAULT.roomy_limit_times:g} × the {least:,.0f} MiB that the live heap plus "
+        f"{percent(DEFAULT.safe_limit_times - 1)} and other memory may need"
     )
 
 

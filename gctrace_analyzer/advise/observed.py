@@ -40,7 +40,14 @@ from gctrace_analyzer.analysis.settings.setters import Eased, limit_eased, limit
 from gctrace_analyzer.analysis.thresholds import DEFAULT, roomy_limit
 from gctrace_analyzer.analysis.timeline.levels import Moved, moved
 from gctrace_analyzer.ingest.gctrace.columns import CPU_TIMES
-from gctrace_analyzer.ingest.rows import complete, of_process, since, unforced, where, without
+from gctrace_analyzer.ingest.rows import (
+    median,
+    of_process,
+    since,
+    unforced,
+    where,
+    without,
+)
 from gctrace_analyzer.units import MIB, duration_text
 
 if TYPE_CHECKING:
@@ -197,16 +204,21 @@ def _span_s(steady: pl.DataFrame) -> float:
     return float(steady["start_s"][-1] - steady["start_s"][0]) if len(steady) else 0.0
 
 
+_IN_USE = (
+    *(("heap_inuse_bytes",), ("stack_sys_bytes", "stack_inuse_bytes")),
+    *(("mspan_sys_bytes", "mspan_inuse_bytes"), ("mcache_sys_bytes", "mcache_inuse_bytes")),
+    *(("buck_hash_sys_bytes",), ("gc_sys_bytes",), ("other_sys_bytes",)),
+)
+"""The parts of `sys_bytes` without idle heap; some dumps have only what is in use of a part."""
+
+
 def _non_heap_mib(memstats: pl.DataFrame) -> float | None:
     """Returns all memory except heap objects, as GOMEMLIMIT counts it (memoryLimitHeapGoal)."""
-    memstats = memstats.with_columns(
-        heap_alloc_bytes=pl.coalesce("heap_alloc_bytes", "alloc_bytes")
-    )
-    known = complete(memstats, "sys_bytes", "heap_idle_bytes", "heap_alloc_bytes")
-    if known.is_empty():
-        return None
-    rest = known["sys_bytes"] - known["heap_idle_bytes"] - known["heap_alloc_bytes"]
-    return float(rest.median() or 0) / MIB  # type: ignore[arg-type]  # an integer column
+    objects = pl.coalesce("heap_alloc_bytes", "alloc_bytes")
+    parts = sum(pl.coalesce(names) for names in _IN_USE)
+    rest = pl.coalesce(pl.col("sys_bytes") - pl.col("heap_idle_bytes"), parts)
+    known = memstats.select(rest - objects).to_series().drop_nulls()
+    return None if known.is_empty() else median(known) / MIB
 
 
 def _change_warning(regime: Regime | None, eased: Eased | None) -> Iterator[str]:

@@ -297,7 +297,7 @@ def _no_problem(analysis: Analysis, advice: Advice) -> Verdict:
 
 
 def _busy(analysis: Analysis) -> Verdict | None:
-    """Returns what a phase of load costs, if idle times hide it in the mean."""
+    """Returns what a phase of load costs, if times without cycles hide it in the mean."""
     t = analysis.thresholds
     if not analysis.summary.is_in_bursts:
         return None
@@ -310,7 +310,7 @@ def _busy(analysis: Analysis) -> Verdict | None:
     return Verdict(
         "warn",
         f"Under load (for {duration_text(end - begin)}, at {duration_text(begin)}) GC takes "
-        f"{percent(share)} of the CPU; with idle times, the mean is "
+        f"{percent(share)} of the CPU; over the whole time, the mean is "
         f"{gc_cpu_text(analysis.summary)}.",
         f"Look at the load alone: `--between {begin:.3f}s..{end:.3f}s`.",
     )

@@ -97,7 +97,7 @@ def test_memory_outside_the_heap_is_taken_from_memstats(tmp_path: Path) -> None:
 def test_an_unusual_gogc_may_be_set_by_something_else() -> None:
     text = log_of(100, goal=lambda n: 5 if n == 1 else 233, start=209, end=216, live=100)
     warnings = " ".join(read_text(text).advice.baseline.warnings)
-    assert "like GOGC=126–137 or like a memory limit of 245 to 2" in warnings
+    assert "like GOGC=126–137 or like a memory limit of 243 to 2" in warnings
 
 
 def test_only_the_cycles_since_a_change_of_gomaxprocs_count() -> None:

@@ -10,6 +10,7 @@ import gctrace_analyzer as gca
 from gctrace_analyzer.advise.prediction.model import Setting
 from gctrace_analyzer.analysis.thresholds import DEFAULT
 from gctrace_analyzer.cli import main
+from gctrace_analyzer.testing import read_text
 from tests.conftest import SAMPLES
 from tests.helpers.corpus import log_of
 from tests.helpers.logs import logfile
@@ -84,3 +85,24 @@ def test_under_a_limit_that_may_thrash_the_expected_peak_is_below_the_limit() ->
     for row in run.whatif(memory_limit=["265MiB", "277MiB"]).head(2).to_dicts():
         assert row["thrash"] == "risk"
         assert row["heap_peak_mib"] < row["memory_limit_mib"] < row["heap_peak_mib_high"]
+
+
+def test_the_memory_that_a_log_prints_next_to_its_cycles_bounds_the_limit_that_it_needs() -> (
+    None
+):
+    line = (
+        "gc {} @{}s 6%: 0.9+9+0.5 ms clock, 11+0.1/6/0+5 ms cpu, 412->413->412 MB, 412 MB goal, "
+        "0 MB stacks, 0 MB globals, 12 P\n"
+    )
+    sizes = (
+        '2026/07/26 13:05:47 metrics {"heap_alloc_mib":422,"heap_sys_mib":506,"heap_idle_mib":82,'
+        '"heap_inuse_mib":423,"heap_released_mib":82,"stack_inuse_mib":1,"mspan_inuse_mib":0,'
+        '"mcache_inuse_mib":0,"buck_hash_sys_mib":0,"gc_sys_mib":2,"other_sys_mib":2,'
+        '"next_gc_mib":411,"num_gc":33235,"rss_mib":414,"cgroup_memory_mib":429,'
+        '"cgroup_memory_max_mib":512}\n'
+    )
+    cycles = [line.format(33233 + at, 8921 + at / 4) for at in range(5)]
+    report = read_text("".join([*cycles[:4], sizes, cycles[4]])).report()
+    assert report.advice.baseline.non_heap_mib < 10
+    assert report.verdict is not None
+    assert "Raise the container's memory limit to at least 8" in report.verdict.action

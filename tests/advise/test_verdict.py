@@ -124,7 +124,7 @@ def test_large_blocks_allow_no_prediction_and_ask_for_no_longer_log() -> None:
 def test_a_limit_known_as_an_interval_gives_one_limit_and_roughly_the_rest() -> None:
     found = of(log_of(60, every=0.2, live=100, start=105, end=108, goal=110, mark=9))
     assert re.search(
-        r"GOMEMLIMIT=\d+MiB, .*1.5 × the \d+ MiB that the live heap and other memory may need",
+        r"GOMEMLIMIT=\d+MiB, .*1.5 × the \d+ MiB that the live heap plus 25 % and other memory may need",
         found.action,
     )
 
@@ -342,7 +342,10 @@ def test_the_largest_live_heap_of_an_advice_is_that_of_the_figures_or_says_of_wh
     assert verdict.action.startswith("Try GOGC=100 GOMEMLIMIT=80MiB")
     tight = gca.read(CORPUS / "gctrace" / "go1.26-thrash" / "run.log").report().verdict
     assert tight is not None
-    assert "(1.5 × the 164 MiB that the live heap and other memory may need)" in tight.action
+    assert (
+        "(1.5 × the 164 MiB that the live heap plus 25 % and other memory may need)"
+        in tight.action
+    )
 
 
 def test_a_short_time_of_metrics_is_no_short_log() -> None:

@@ -38,7 +38,7 @@ def test_whatif_of_a_thrashing_program_shows_now_and_the_advised_limit(
 ) -> None:
     assert main(["whatif", str(THRASHES)]) == 0
     _, _, _, now, other, *_ = capsys.readouterr().out.splitlines()
-    assert "GOMEMLIMIT=60–111MiB (now)" in now
+    assert "GOMEMLIMIT=59–111MiB (now)" in now
     assert "GOMEMLIMIT=249MiB" in other
 
 

@@ -651,7 +651,8 @@ def test_an_idle_program_is_called_idle() -> None:
     verdict = read_text(idle).report().verdict
     assert verdict is not None
     assert verdict.sentence.startswith(
-        "The program is idle, and GC runs only every two minutes:"
+        "The program allocates too little to reach the heap goal, and GC runs only every "
+        "two minutes:"
     )
     assert verdict.action == "To see what GC costs, record a log under load."
     two = read_text(idle + log_of(120)).report().verdict
@@ -871,9 +872,19 @@ def test_the_verdict_names_the_present_setting_of_a_program_that_changed_it() ->
     )
 
 
+def test_the_room_under_a_limit_is_one_figure_although_gogc_sets_the_first_goals() -> None:
+    text = log_of(
+        40, every=0.2, live=60, goal=lambda n: 120 if n < 6 else 81 if n < 24 else 83,
+        start=lambda n: 110 if n < 6 else 80, end=lambda n: 111 if n < 6 else 81, background=9,
+    )  # fmt: skip
+    shown = plain(document(gca.read(StringIO(text), memory_limit="100MiB").report()))
+    (room,) = set(re.findall(r"room as GOGC=(\d+)", shown))
+    assert f"effective GOGC {room} " in shown
+
+
 def test_a_present_setting_that_is_not_known_says_what_is_known_of_it() -> None:
     limited = gca.read(CORPUS / "gctrace" / "go1.27-near-limit" / "run.log").report()
-    assert "now     GOGC≥35 GOMEMLIMIT=40–62MiB" in plain(document(limited))
+    assert "now     GOGC≥35 GOMEMLIMIT=39–62MiB" in plain(document(limited))
     dumps = gca.read(CORPUS / "metrics" / "own" / "gogc100" / "expvar.jsonl.gz").report()
     assert "now     GOGC=100 (assumed)" in plain(document(dumps))
 
@@ -1519,6 +1530,8 @@ def test_the_allocation_is_that_of_json_and_called_an_estimate() -> None:
 
     assert allocation(41, 20) == ("217 MiB/s", "estimated; 436 MiB in total")
     assert allocation(8, 188) == ("38.2 MiB/s", "estimated; 718 MiB in total")
+    # Measured: the heap counts whole spans, so the sum is only too low by truncation.
+    assert allocation(410, 20)[1].startswith("upper estimate; ")
 
 
 def test_a_log_that_begins_late_says_when_its_process_started() -> None:

@@ -111,8 +111,12 @@ class ProcessFacts:
 
     @cached_property
     def idle(self) -> pl.DataFrame:
-        """The cycles that ran only after two minutes, if these are most of the time; else none."""
-        t, late = self.thresholds, since(self.cycles, self.thresholds.warm_up_s)
+        """The cycles that ran only after two minutes, if these are most of the time; else none.
+
+        `rest_s` is the time from the end of the cycle before.
+        """
+        t, rest_s = self.thresholds, pl.col("start_s") - pl.col("end_s").shift()
+        late = since(self.cycles.with_columns(rest_s=rest_s), t.warm_up_s)
         idle = where(late, late["interval_s"].is_between(*t.periodic_s) & ~late["forced"])
         most_s = t.periodic_share * (self.summary.span_s or math.inf)
         return idle if len(idle) > 1 and total(idle["interval_s"]) > most_s else idle.clear()

@@ -152,7 +152,8 @@ def forced_gc(facts: ProcessFacts) -> Iterator[Evidence]:
 @rule(
     "GC025",
     "periodic-only",
-    meaning="While the program is idle, GC runs only because two minutes have passed.",
+    meaning="The program allocates too little to reach the heap goal: GC runs only because two "
+    "minutes have passed.",
     condition="At least 2 intervals between cycles last {t.periodic_s[0]:g} to "
     "{t.periodic_s[1]:g} s and do not end with a forced cycle, and they are over "
     "{t.periodic_share:.0%} of the time. Cycles of the first {t.warm_up_s:g} s do not count.",
@@ -166,13 +167,19 @@ def periodic_only(facts: ProcessFacts) -> Iterator[Evidence]:
     idle = facts.idle
     if idle.is_empty():
         return
-    idle_s, span_s = total(idle["interval_s"]), facts.summary.span_s or 0.0
-    when, whole = duration_text(idle_s), duration_text(span_s)
-    is_all = when == whole
-    idles = "The program is" if is_all else f"For {when} of {whole} the program was"
+    span_s = facts.summary.span_s or 0.0
+    is_all = duration_text(total(idle["interval_s"])) == duration_text(span_s)
+    # What was allocated during the marking before does not count towards the next goal.
+    rest = duration_text(total(idle["rest_s"]))
+    when = (
+        "The program allocates"
+        if is_all
+        else f"For {rest} of {duration_text(span_s)} the program allocated"
+    )
     loaded = since(facts.cycles, facts.thresholds.warm_up_s)["interval_s"].count() - len(idle)
     yield Evidence(
         "info",
-        f"{idles} idle, and GC {'runs' if is_all else 'ran'} only every two minutes.",
+        f"{when} too little to reach the heap goal, and GC {'runs' if is_all else 'ran'} only "
+        "every two minutes.",
         {"cycles": facts.summary.cycles, "loaded": loaded},
     )

@@ -175,7 +175,7 @@ def _settled(seen: pl.DataFrame, known: Known) -> Part | None:
     low = greatest(seen["low"]) if len(seen) else -math.inf
     high = -greatest(-seen["high"]) if len(seen) else math.inf
     usual = search.usual_between(low, high, known.gogc.value)
-    if usual is None:
+    if usual is None or (seen["least"] > usual).any():
         return None
     part = Part(State(usual, math.inf, 0.0), 0, len(seen))
     if search.cost_of(usual, known.gogc.value) == 0.0:
@@ -310,7 +310,8 @@ def _with_alternative(part: Part, seen: pl.DataFrame, known: Known, *, limited: 
         raised = rows["goal"] - rows["live"] <= _SWEPT_MIB
         if part.begin == 0 and len(raised):
             raised[0] = True
-        lows = rows["low_raised"].zip_with(raised, rows["low"])
+        raised |= rows["low"] == -math.inf
+        lows = search.as_evidence(rows)["low_raised"].zip_with(raised, rows["low"])
         low, high = max(greatest(lows), 0.0), -greatest(-rows["high"])
         usual = search.usual_between(low, high)
         # Hardly anyone sets so low a GOGC, but a limit leaves as little room.

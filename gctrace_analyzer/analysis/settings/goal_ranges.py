@@ -116,7 +116,8 @@ def gogc_ranges(cycles: pl.DataFrame) -> pl.DataFrame:
 
     Returns:
         `goal` and `live` (of the cycle before) in MiB, `low` and `high` (a GOGC between them set
-        the goal), `low_raised` (the least GOGC if an allocation may have raised it),
+        the goal), `least` (`low`, or an estimate of it where a large block raised the goal),
+        `low_raised` (the least GOGC if an allocation may have raised it),
         `by_minimum` (the highest GOGC whose heap minimum set the goal), `no_goal` (GOGC is off and
         there is no limit), and `stacks`. Null where the log does not show it.
     """
@@ -138,8 +139,14 @@ def _steps(within: Within, *, go15: bool) -> tuple[Any, ...]:
     most_live = live + error
     near = start.is_between(pl.when(is_new).then(goal).otherwise(goal - 1), goal)
     near_goal, raised = pl.col("_near_goal"), pl.col("_raised")
-    # The trigger was not above the goal, and the cycle hardly started long after it.
-    least_goal = pl.when(near_goal).then(start - 1).otherwise(goal)
+    # The trigger was not above the goal, and the cycle hardly started long after it. A large block
+    # passed it, probably no larger than what was ever allocated between two such cycles.
+    block = within(pl.when(raised).then(start - live).min())
+    least_goal = (
+        pl.when(raised)
+        .then(start - block - 1)
+        .otherwise(pl.when(near_goal).then(start - 1).otherwise(goal))
+    )
     least = pl.min_horizontal(
         # Go 1.5 replaces a live heap below the minimum by one that fits the trigger.
         _by_release(
@@ -168,21 +175,27 @@ def _steps(within: Within, *, go15: bool) -> tuple[Any, ...]:
     # The heap minimum is exact, and its goal is below the next printed MiB.
     high = pl.min_horizontal(minimum * _BELOW, most * (1 + _ROUNDING))
     # Since Go 1.18, GOGC always leaves the sweeper 1 MiB.
-    is_swept = is_new & (goal <= live) & (error > 0)
+    # Where large blocks raise goals, from Go 1.20 on, only a limit sets one below the heap.
+    is_passed = (start > goal + 1) & within((pl.col("_at_start") & pl.col("_is_large")).any())
+    by_limit = is_new & ((goal <= live) | is_passed) & (error > 0)
     no_goal = pl.col("heap_goal_mib").is_null() & pl.col("format").is_in(_MAY_HAVE_NO_GOAL)
     no_goal = no_goal.fill_null(value=False)
     ranges = {
         "goal": goal,
         "live": live,
         "low": pl.when(raised).then(-math.inf).otherwise(low),
+        "least": low,
         "low_raised": pl.when("_perhaps").then(-math.inf).otherwise(low),
-        "high": pl.when(is_swept).then(-math.inf).otherwise(high),
+        "high": pl.when(by_limit).then(-math.inf).otherwise(high),
         "by_minimum": pl.when(minimum <= most).then(minimum),
         "no_goal": no_goal,
         "stacks": pl.col("stacks_mib").cast(pl.Float64),
     }
     known = goal.is_not_null() & live.is_not_null()
-    ends = {name: pl.when(known).then(ranges[name]) for name in ("low", "low_raised", "high")}
+    ends = {
+        name: pl.when(known).then(ranges[name])
+        for name in ("low", "least", "low_raised", "high")
+    }
     states = [near.alias("_near_goal"), was_raised.alias("_raised")]
     bounds = [least.alias("_low"), perhaps.alias("_perhaps")]
     at = {**at_goal(live), "_high": highest}

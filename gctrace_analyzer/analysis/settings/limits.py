@@ -19,7 +19,7 @@ high. From Go 1.20 on the log prints only the part that GC scans (maxStackScan, 
 of each goroutine's 2 KiB or more. The ratio is 1.2 where stacks are nearly full, 2 to 5 in servers,
 and 7.3 in goroutines that wait for a channel."""
 
-_OUTSIDE = ((0.01, 2.0), (0.05, 11.0), (0.09, 20.0))
+_OUTSIDE = ((0.003, 1.5), (0.05, 11.0), (0.09, 20.0))
 """Memory outside the heap, as a share of the goal and in MiB: low, middle and high. In real
 programs under known limits, 97 of 100 limits lie inside, half of them within 4 % of the middle."""
 
@@ -36,7 +36,7 @@ def limit_range(goal_mib: float, stacks_mib: float) -> LimitRange:
     """Returns the memory limit that sets a goal.
 
     >>> tuple(round(mib) for mib in limit_range(100, 0))
-    (106, 120, 133)
+    (105, 120, 133)
     """
     ends = (
         (goal_mib * (1 + share) + other + times * stacks_mib) / (1 - LIMIT_HEADROOM_SHARE)
@@ -49,7 +49,7 @@ def goal_range(limit_mib: float, stacks_mib: float) -> tuple[float, float]:
     """Returns the goals in MiB that a memory limit may set: low and high.
 
     >>> tuple(round(mib) for mib in goal_range(120, 0))
-    (88, 113)
+    (88, 115)
     """
     left = limit_mib * (1 - LIMIT_HEADROOM_SHARE)
     high, _, low = (

@@ -254,7 +254,7 @@ def _gogc(
         is_higher = stated.value and stated.value >= least * (1 - explained.STATED_TOLERANCE)
         return exact if is_higher else (_Interval(low=least), None)
     shown = int(by_gogc["low"].is_finite().sum())
-    is_assumed = shown < search.FEWEST_GOALS and gogc == search.DEFAULT_GOGC
+    is_assumed = shown < search.FEWEST_GOALS and (not shown or gogc == search.DEFAULT_GOGC)
     if not len(by_gogc):
         return (
             exact

@@ -74,7 +74,17 @@ default is assumed."""
 MOST_UNLIKE = 20
 """Goals at the end of a part that its state does not explain. More would be a part of their own."""
 
-_SHOWN = pl.col("low", "low_raised", "high", "goal", "live").fill_null(math.nan)
+
+def as_evidence(ranges: pl.DataFrame, usual: float = DEFAULT_GOGC) -> pl.DataFrame:
+    """Returns the columns that the costs of states depend on.
+
+    A buffer that doubles raises goals to the same multiple of the live heap as a high GOGC does, so
+    raised goals are weak evidence of an unusual GOGC, but strong evidence of the usual one.
+    """
+    is_usual = (pl.col("low") == -math.inf) & pl.lit(usual).is_between("least", "high")
+    low_raised = pl.when(is_usual).then("least").otherwise("low_raised").alias("low_raised")
+    columns = ranges.select("least", low_raised, "high", "goal", "live")
+    return columns.with_columns(pl.all().fill_null(math.nan))
 
 
 class State(NamedTuple):
@@ -146,6 +156,11 @@ def _costs(stated: float | None) -> tuple[float, ...]:
     return tuple(cost_of(gogc, stated) for gogc in _values())
 
 
+def _usual(stated: float | None) -> float:
+    """Returns the stated GOGC if it is on, else the default."""
+    return DEFAULT_GOGC if stated is None or math.isinf(stated) else stated
+
+
 def usual_between(
     low: float | None, high: float | None, stated: float | None = None
 ) -> float | None:
@@ -177,10 +192,11 @@ def search(
         *(SWITCH, _NEAR, _DRIFT, _FAR, FAR_TIMES),
         *(_NEAR_SHARE, _NEAR_TIMES, DRIFT_LOW, DRIFT_HIGH),
     )
+    columns = as_evidence(ranges, _usual(stated))
     if (compiled := core.compiled()) is not None:
-        runs = compiled.settings_path(core.packed(ranges.select(_SHOWN)), states, constants)
+        runs = compiled.settings_path(core.packed(columns), states, constants)
     else:
-        runs = _path([column.to_list() for column in ranges.select(_SHOWN)], states)
+        runs = _path([column.to_list() for column in columns], states)
     stretches, begin = [], 0
     for number, length in runs:
         stretches.append(Part(states[number], begin, begin + length))
@@ -202,7 +218,7 @@ def _states(
     candidates = list(dict.fromkeys([*tops, *_tops(ranges)]))
     for top in [0.0, *candidates]:
         yield State(math.inf, top, LIMIT)
-    usual = DEFAULT_GOGC if stated is None or math.isinf(stated) else stated
+    usual = _usual(stated)
     # The first goal is the heap minimum, whatever the limit sets later.
     first = usual_between(ranges["low"][0], ranges["high"][0], stated)
     for top in candidates:
@@ -215,11 +231,10 @@ def _states(
 def _gogc_values(ranges: pl.DataFrame, stated: float | None) -> list[float]:
     """Returns the values of GOGC that explain most goals, in the whole log and in its parts."""
     # Goals that an allocation raised may suggest another GOGC than the real one.
-    usual = DEFAULT_GOGC if stated is None or math.isinf(stated) else stated
-    values, found = _values(), {usual: None}
+    values, found = _values(), {_usual(stated): None}
     size = max(-(-len(ranges) // _PARTS), 1)
-    shown = complete(ranges[["low", "high"]].with_row_index("at"), "low", "high").select(
-        pl.lit(values).search_sorted(pl.col("low"), side="left").alias("first"),
+    shown = complete(ranges[["least", "high"]].with_row_index("at"), "least", "high").select(
+        pl.lit(values).search_sorted(pl.col("least"), side="left").alias("first"),
         pl.lit(values).search_sorted(pl.col("high"), side="right").alias("after"),
         pl.col("at") // size,
     )
@@ -315,7 +330,7 @@ def _path(columns: list[list[float]], states: list[State]) -> list[tuple[int, in
 
 def unlike(ranges: pl.DataFrame, state: State) -> list[bool]:
     """Returns of each of the first goals whether a state explains it at most by drift."""
-    goals = ranges.head(MOST_UNLIKE).select(_SHOWN).iter_rows()
+    goals = as_evidence(ranges.head(MOST_UNLIKE)).iter_rows()
     return [_unexplained(state, *goal) >= _DRIFT for goal in goals]
 
 

@@ -65,6 +65,12 @@ _LIMIT = re.compile(
 """The limit in a Compose file, in a Docker command or its table, or in a systemd file; and the
 output of `docker inspect -f '{{.HostConfig.Memory}} {{.Config.Env}}'`."""
 
+_OF_GROUP = re.compile(
+    r"(?:\b|_)memory[._]max(?:_bytes|_(?P<limit_unit>[kmg])i?b)?[\"']?[:=] ?[\"']?"
+    r"(?P<limit>\d{1,19})(?![\w.])"
+)
+"""The limit of the program's control group, as a program logs it."""
+
 _SWAP = re.compile(
     r"(?:memswap_limit: *[\"']?|--memory-swap[ =]|Memory(?P<of_unit>Swap)Max=)"
     r"(?P<swap>-1|\d{1,19}|infinity)(?P<swap_unit>[KkMmGgBb])?"
@@ -91,7 +97,7 @@ _LEFT = "The input states {}, which may be of another run: specify what this pro
 # as long.
 HINT = (
     r"gctrace=[1-9]|"
-    r"mem(?:swap)?_limit:|Memory(?:Swap)?(?:Max|Limit)=|--memory-swap|"
+    r"mem(?:swap)?_limit:|memory[._]max|Memory(?:Swap)?(?:Max|Limit)=|--memory-swap|"
     r"(?:docker|podman|nerdctl) (?:container |run |create )|"
     r"[Ll]imits:|[Rr]equests:|reservations:|deploy:|^\s*(?:-m|--memory)[ =][0-9]|"
     r"^[ >]*(?:memory|cpus?|[\"']?value[\"']?): |"
@@ -154,7 +160,7 @@ def _stated(messages: Iterable[Message]) -> Iterator[_Stated]:
                 for limit in limits
             ),
         ]
-        if match := _LIMIT.match(text):
+        if match := _LIMIT.match(text) or _OF_GROUP.search(text):
             values.append((_LIMIT_BYTES, size_bytes(match.groupdict(), "limit")))
         if match := _SWAP.search(text):
             size = -1 if match["swap"] == "infinity" else size_bytes(match.groupdict(), "swap")

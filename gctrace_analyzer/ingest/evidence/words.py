@@ -25,7 +25,7 @@ COARSE = (
     'kill failed:|exited after|escalating to|xitCode":|'
     r'MESSAGE":\[|MESSAGE": \[|MESSAGE" :\[|MESSAGE" : \[|'
     "emory limit|Error R1|running mem=|app\\.crash|"
-    "mem_limit|memswap_|MemorySwap|imits:|equests:|ervations:|deploy:|"
+    "mem_limit|memory_max|memswap_|MemorySwap|imits:|equests:|ervations:|deploy:|"
     "MemoryMax|MemoryLimit=|ocker run|ocker con|ocker create|odman |"
     "erdctl |-m \\d|--memory|GOGC|GOMEML|"
     "gctrace=|"

@@ -42,7 +42,9 @@ def setting_text(row: Row) -> str:
 def as_text(setting: Setting, predictor: Predictor | None = None) -> str:
     """Returns a setting as text: `GOGC=200 GOMEMLIMIT=1GiB`."""
     name = _about(str(setting), setting.limit, predictor)
-    parts = [_with_gogc(name, setting.limit, predictor) if predictor else name]
+    if predictor and setting == predictor.now:
+        name = _with_gogc(name, setting.limit, predictor)
+    parts = [name]
     if setting.ballast:
         parts.append(f"ballast {mib(setting.ballast)}")
     if setting.allocation != 1.0:
@@ -80,9 +82,11 @@ def name_of(row: Row, predictor: Predictor) -> str:
     name = _about(name, row["memory_limit_mib"], predictor)
     if not is_present(row, predictor):
         return name
-    if predictor.gogc_is_assumed:
-        return f"{name} (assumed)"
-    if most_gogc(regime) is not None and not row["memory_limit_mib"]:
+    if (
+        not predictor.gogc_is_assumed
+        and most_gogc(regime) is not None
+        and not row["memory_limit_mib"]
+    ):
         name = gogc_name(regime) if regime else name
     return _with_gogc(name, row["memory_limit_mib"], predictor)
 
@@ -90,9 +94,11 @@ def name_of(row: Row, predictor: Predictor) -> str:
 def _with_gogc(name: str, limit: float | None, predictor: Predictor) -> str:
     """Returns the name of the present setting, with GOGC as precise as the goals show it."""
     regime = predictor.regime
+    gogc, *others = name.split(" ")
+    if predictor.gogc_is_assumed:
+        return " ".join([f"{gogc} (assumed)", *others])
     if regime is None:
         return name
-    gogc, *others = name.split(" ")
     inferred = limit and regime.memory_limit_source == "inferred"
     if inferred and regime.gogc_pct is None:
         gogc = f"GOGC≥{regime.gogc_pct_low:.0f}" if regime.gogc_pct_low else "GOGC=?"

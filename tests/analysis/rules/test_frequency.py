@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 
 import polars as pl
@@ -107,8 +108,17 @@ def test_the_load_of_an_idle_program_is_not_called_idle() -> None:
     times = (5.0, 10.0, *(10.0 + 120.01 * n for n in range(1, 5)))
     facts = facts_of("".join(f"gc {n} @{at:.3f}s {line}" for n, at in enumerate(times, 1)))
     (finding,) = matches(frequency.periodic_only, facts)
-    assert finding.evidence.startswith("For 8m 00s of 8m 10s the program was idle")
+    assert finding.evidence.startswith("For 8m 00s of 8m 10s the program allocated too little")
     assert finding.figures["loaded"] == 1
+
+
+def test_a_program_may_allocate_much_until_the_marking_before_a_periodic_cycle_ends() -> None:
+    line = log_of(1).split(" ", 3)[3]
+    long = re.sub(r"(: [^+]*)\+[^+]*\+", r"\1+5696+", line, count=1)
+    times = (10.0, *(21.0 + 120.01 * n for n in range(5)))
+    lines = [f"gc {n} @{at:.3f}s {long if n == 2 else line}" for n, at in enumerate(times, 1)]
+    (finding,) = matches(frequency.periodic_only, facts_of("".join(lines)))
+    assert finding.evidence.startswith("For 7m 54s of 8m 21s the program allocated too little")
 
 
 def test_the_pauses_before_a_program_is_idle_are_those_of_its_start_up() -> None:

@@ -131,5 +131,5 @@ def test_a_limit_that_explains_the_goals_as_well_as_a_low_gogc_is_named() -> Non
     text = log_of(60, live=lambda n: 100 + n % 3, goal=130, start=122, background=60)
     # The first goal alone would show the limit.
     finding = read_text(text.partition("\n")[2]).findings().filter(id="GC045")
-    assert "or a memory limit of 138 to 167 MiB leaves no more" in finding["evidence"][0]
+    assert "or a memory limit of 136 to 167 MiB leaves no more" in finding["evidence"][0]
     assert finding["advice"][0].startswith("Specify which of them the program runs with")

@@ -46,7 +46,7 @@ def run_of(limit: str, goal: Callable[[int], int]) -> gca.Run:
         (
             "900MiB",
             by_limit,
-            "but the heap goals stop at 210 MiB, as under a memory limit of 221 to 257 MiB: "
+            "but the heap goals stop at 210 MiB, as under a memory limit of 219 to 257 MiB: "
             "another limit is in effect, or much memory outside the heap counts towards it.",
         ),
     ],

@@ -329,7 +329,58 @@ def test_the_goal_that_one_large_allocation_raised_is_set_by_nothing() -> None:
     assert run_of(text).cycles.pipe(gca.add_metrics)["goal_set_by"].to_list() == [None]
 
 
-@pytest.mark.parametrize(("limit_mib", "goal_mib"), [(150, 141), (200, 189), (70, 64)])
+def blocks(*sizes: tuple[int, int, int]) -> gca.Run:
+    """Returns a run whose cycles have these sizes in MiB: at the start, live and goal."""
+    line = (
+        "gc {} @{:.1f}s 0%: 0.1+1+0.1 ms clock, 0.2+0/1/0+0.2 ms cpu, {}->{}->{} MB, "
+        "{} MB goal, 0 MB stacks, 0 MB globals, 2 P\n"
+    )
+    return run_of(
+        "".join(
+            line.format(number, number / 4, start, start, live, goal)
+            for number, (start, live, goal) in enumerate(sizes, 1)
+        )
+    )
+
+
+# Measured: blocks of 48 MiB.
+_TRIPLED = (48, 48, 48), (144, 144, 144), (432, 432, 432)
+_DOUBLED = (48, 48, 48), (96, 96, 96), (192, 192, 192), (384, 384, 384)
+
+
+def test_goals_that_large_blocks_raised_to_one_multiple_of_the_live_heap_suggest_a_gogc() -> (
+    None
+):
+    run = blocks(*_TRIPLED, *[(1296, 336, 1296), (1008, 432, 1008)] * 5)
+    (regime,) = run.analysis.regimes_of(0)
+    assert (regime.gogc_pct, regime.gogc_source) == (200, "assumed")
+    assert "Predicted from GOGC=200 (assumed)" in " ".join(str(run.recommend()).split())
+
+
+def test_a_buffer_that_doubles_does_not_suggest_a_high_gogc() -> None:
+    run = blocks(*[(3 * 2**at, 2 * 2**at, 3 * 2**at) for at in range(3, 11)])
+    (regime,) = run.analysis.regimes_of(0)
+    assert (regime.gogc_pct, regime.gogc_source) == (100, "assumed")
+
+
+def test_large_blocks_show_that_a_limit_set_the_lower_goals() -> None:
+    run = blocks(*_DOUBLED, *[(672, 288, 674), (576, 384, 576)] * 6)
+    (regime,) = run.analysis.regimes_of(0)
+    assert (regime.gogc_pct, regime.gogc_source) == (100, "assumed")
+    assert (regime.memory_limit_mib_low or 0) <= 700 <= (regime.memory_limit_mib_high or 0)
+
+
+def test_only_a_limit_sets_goals_below_the_heap_that_large_blocks_fill() -> None:
+    run = blocks((48, 48, 48), (240, 240, 240), *[(768, 384, 763)] * 10)
+    (regime,) = run.analysis.regimes_of(0)
+    assert (regime.gogc_pct, regime.set_by) == (None, "memory-limit")
+    assert (regime.gogc_pct_low or 0) <= 100
+    assert regime.gogc_pct_high is None
+
+
+@pytest.mark.parametrize(
+    ("limit_mib", "goal_mib"), [(150, 141), (200, 189), (70, 64), (700, 674), (792, 763)]
+)
 def test_a_limit_of_a_program_with_large_objects_is_in_its_range(
     limit_mib: int, goal_mib: int
 ) -> None:

@@ -111,6 +111,17 @@ def test_what_a_program_prints_is_its_setting_and_a_sentence_is_none(
     assert run.settings.value("memory_limit_mib") == limit_mib
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        'msg {"cgroup_memory_mib":429,"cgroup_memory_max_mib":512}', "memory.max: 536870912",
+        "started with memory_max=536870912", '{"level":"info","memory_max_bytes": 536870912}',
+    ],
+)  # fmt: skip
+def test_a_program_prints_the_limit_of_its_control_group(text: str) -> None:
+    assert read_text(f"{text}\n{log_of(30)}").settings.value("container_limit_mib") == 512
+
+
 def test_goals_contradict_that_gogc_is_off() -> None:
     text = "$ GOGC=off GOMEMLIMIT=4GiB GODEBUG=gctrace=1 ./app\n" + log_of(30)
     (found,) = read_text(text).findings().filter(id="GC027")["evidence"]
