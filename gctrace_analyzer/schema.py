@@ -888,7 +888,7 @@ POST_MORTEMS = (
     Column("go_other_mib", "Float64", "MiB", "other memory of the Go runtime in resident_mib, with stacks and globals", _DEATH),
     Column("off_heap_mib", "Float64", "MiB", "lower bound of the rest: fragmentation, free spans, stacks that are not counted above, and memory outside Go", _DEATH),
     Column("off_heap_most_mib", "Float64", "MiB", "upper bound of the rest", _DEATH),
-    Column("memory_limit_most_mib", "Float64", "MiB", "highest GOMEMLIMIT that leaves room in limit_mib (else in resident_mib) for what was outside Go; 0 if none does", _DEATH),
+    Column("memory_limit_most_mib", "Float64", "MiB", "highest GOMEMLIMIT that leaves room in limit_mib (else in resident_mib) for what was outside Go, or 90 % of what it had if its heap is unknown; 0 if none does", _DEATH),
     Column("reading", "Strings", "", "what the facts mean, in sentences", _DEATH),
     Column("advice", "Strings", "", "what to do", _DEATH),
     Column("preventable", "String", "", "whether GC settings could have prevented the death; for a while: not if the live heap, which grew, had grown further", _DEATH),

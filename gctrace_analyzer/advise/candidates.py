@@ -248,9 +248,7 @@ def _why_within(predictor: Predictor, _: Setting) -> str:
 def why_limit(predictor: Predictor) -> str:
     """Returns which part of the container's memory `highest_limit` is."""
     if (limit := highest_limit(predictor)) == predictor.most_limit_mib:
-        return (
-            f"{limit:,.0f} MiB, which leaves room for the memory outside the heap at the kill"
-        )
+        return f"{limit:,.0f} MiB, the most with which GC would have run before the kill"
     less = (
         f", less {predictor.off_heap_mib:,.0f} MiB off-heap" if predictor.off_heap_mib else ""
     )

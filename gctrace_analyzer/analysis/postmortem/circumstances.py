@@ -170,7 +170,7 @@ def _at_limit(facts: Evidence, limit_mib: float) -> str:
     death, resident = facts.death, facts.memory.resident_mib
     if death.not_before_at is None or resident is None:
         used = _with_used(death.used_bytes)
-        hits = f" The limit was hit {death.failcnt:,} times." if death.failcnt else ""
+        hits = f" The limit was hit {times_text(death.failcnt)}." if death.failcnt else ""
         if (death.kills or 0) > 1:
             hits += f" {death.kills:,} processes in it were killed."
         own = (

@@ -38,7 +38,7 @@ from gctrace_analyzer.ingest.evidence.message import (
     IMPOSSIBLE_SIZE,
     LOCKED_MEMORY,
 )
-from gctrace_analyzer.units import MIB, between_text, duration_text
+from gctrace_analyzer.units import MIB, between_text, duration_text, size_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -350,8 +350,8 @@ def _bounds(facts: Evidence, heap: HeapAtDeath, least: float) -> str:
     if heap.most_is == "goal":
         due = f"{goal:,} MiB, which a heap rarely exceeds by {100 * (MAX_OVERSHOOT - 1):.0f} %"
         return f"{last} The next cycle was due at about {due}."
-    rate, since = heap.rate_mib_per_s or 0.0, duration_text(heap.since_s or 0.0)
-    return f"{last} After the last cycle, it can have grown by {rate:,.0f} MiB/s for {since}."
+    rate, since = size_text(heap.rate_mib_per_s or 0.0), duration_text(heap.since_s or 0.0)
+    return f"{last} After the last cycle, it can have grown by {rate}/s for {since}."
 
 
 def _about_goal(facts: Evidence, ceiling: float) -> Iterator[str]:

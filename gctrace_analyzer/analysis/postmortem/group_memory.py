@@ -49,6 +49,9 @@ _LARGEST_KILLED = (
     "Limit the memory of {1}, or give the host more: by the kernel's score {1} had the most memory "
     "({0}), unless another program's oom_score_adj is negative."
 )
+_NONE_LARGER = (
+    "Limit the memory of {}, or give the host more: no other program in the list had more."
+)
 _FIND_UNLISTED = (
     "Find out what has most of the {}: the programs listed had less than half. Mem-Info in the "
     "message of the kernel counts slab_unreclaimable (`slabtop`), shmem and huge pages."
@@ -75,13 +78,15 @@ _ACTIONS = {
 def of_others(facts: Evidence) -> dict[str, float]:
     """Returns the notable parts (MiB) of the group's memory outside its victim."""
     death = facts.death
-    shared, own = death.group_shmem_bytes or 0, death.anon_rss_bytes
+    mapped, own = death.shmem_rss_bytes or 0, death.anon_rss_bytes
+    # Older kernels do not print what part of the cache is shared memory.
+    shared = max(death.group_shmem_bytes or 0, mapped)
     whole = death.usage_bytes or death.limit_bytes or death.group_anon_bytes or 0
     listed = facts.memory.others_mib
     is_listed = listed is None or listed * MIB > NOTABLE * whole
     sizes = {
         _OTHERS: (death.group_anon_bytes or 0) - own if is_listed and own is not None else 0,
-        _IN_MEMORY: shared - (death.shmem_rss_bytes or 0),
+        _IN_MEMORY: shared - mapped,
         _WRITTEN: (death.group_file_bytes or 0) - shared,
         _OF_KERNEL: death.group_kernel_bytes or 0,
     }
@@ -94,12 +99,12 @@ def counted(facts: Evidence) -> str | None:
     if anonymous is None or not (parts := of_others(facts)):
         return None
     other = parts.pop(_OTHERS, None)
-    others = "which includes all memory of Go"
+    others = "" if is_not_go(facts.death.comm) else ", which includes all memory of Go"
     if other is not None:
-        others = f"{size_text(other)} of it in other processes"
+        others = f", {size_text(other)} of it in other processes"
     listed = "".join(f"; {size_text(size)} were {what}" for what, size in parts.items())
     return (
-        f"The kernel counted {size_text(anonymous / MIB)} of anonymous memory in its group, "
+        f"The kernel counted {size_text(anonymous / MIB)} of anonymous memory in its group"
         f"{others}{listed}."
     )
 
@@ -142,6 +147,8 @@ def on_host(facts: Evidence) -> str:
         return _FIND_UNLISTED.format(size_text(host_mib))
     name, size_mib = facts.memory.largest or ("", 0.0)
     if not name or size_mib < MOST_OF_ALL * LEAST_MIB["global"]:
+        if others is not None and host_mib:
+            return _NONE_LARGER.format(facts.death.victim)
         adjusted = facts.death.oom_score_adj
         is_small = facts.is_small or 0 < facts.own_mib < MOST_OF_ALL * LEAST_MIB["global"]
         if adjusted is None or adjusted > 0 or not (is_small or facts.own_mib):
@@ -287,10 +294,11 @@ SMALL_MIB = 64.0
 """MiB. A smaller process is mostly program code, and seldom filled a limit."""
 
 
-def gomemlimit(facts: Evidence, settings: Settings) -> str | None:
-    """Returns the GOMEMLIMIT that would have helped, and the size that it is a share of; or None.
+def gomemlimit(facts: Evidence, settings: Settings) -> tuple[int | None, str] | None:
+    """Returns the GOMEMLIMIT (MiB) that would have helped, and the text of it; None if none would.
 
-    It is below the limit minus all memory known not to be Go's, and below the most that Go had.
+    It is below the limit minus all memory known not to be Go's, and below the most that Go had. The
+    text says what it is a share of; without a number, a part of that is unknown.
     """
     death, memory, limit = facts.death, facts.memory, facts.limit.limit_mib
     swapped, outside = memory.swapped_mib or 0.0, float(settings.value("off_heap_mib") or 0.0)
@@ -306,14 +314,15 @@ def gomemlimit(facts: Evidence, settings: Settings) -> str | None:
     if limit is None or 0 < own <= left:
         if own <= SMALL_MIB or (death.may_be_swapped and not swapped):
             return None
-        return f"={int(MOST_OF_LIMIT * own)}MiB (90 % of {had_is}{of_others})"
+        room = int(MOST_OF_LIMIT * own)
+        return room, f"={room}MiB (90 % of {had_is}{of_others})"
     most = f"{100 * MOST_OF_LIMIT:.0f} % of the limit"
     if not others and death.is_shared_limit:
-        return f" to {most} minus what other processes under it need"
+        return None, f" to {most} minus what other processes under it need"
     if death.may_be_swapped or (left <= SMALL_MIB and others):
         return None
     less = " and ".join(f"the {size_text(size)} of {what}" for what, size in others.items())
-    return f"={int(left)}MiB ({most}{' less ' * bool(less)}{less})"
+    return int(left), f"={int(left)}MiB ({most}{' less ' * bool(less)}{less})"
 
 
 def not_of_victim(facts: Evidence) -> dict[str, float]:
@@ -394,4 +403,4 @@ def below_size(facts: Evidence, settings: Settings, if_go: str) -> str | None:
     what = {"global": "its host more memory"}.get(facts.death.scope or "", "it more memory")
     what = what if facts.death.scope in (None, "global", "memcg") else "it more memory nodes"
     fits = f"if its live heap is smaller{if_new(settings)}. Otherwise, give {what}."
-    return f"{begin} GOMEMLIMIT{room}, {fits}"
+    return f"{begin} GOMEMLIMIT{room[1]}, {fits}"

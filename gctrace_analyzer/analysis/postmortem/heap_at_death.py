@@ -46,6 +46,7 @@ class HeapAtDeath:
         rate_mib_per_s: the allocation rate used.
         since_s: the longest time since the last cycle that the timestamps allow.
         run_most_mib: the most that was heap since the start of the program.
+        live_most_mib: the largest live heap of the last minute.
     """
 
     total_mib: float | None = None
@@ -59,11 +60,12 @@ class HeapAtDeath:
     rate_mib_per_s: float | None = None
     since_s: float | None = None
     run_most_mib: float | None = None
+    live_most_mib: float | None = None
 
     @property
     def least_limit_mib(self) -> float:
         """The lowest GOMEMLIMIT under which the live heap does not thrash."""
-        return least_limit(self.live_mib or 0.0, self.go_other_mib)
+        return least_limit(self.live_most_mib or 0.0, self.go_other_mib)
 
     @property
     def roomy_limit_mib(self) -> float:
@@ -86,8 +88,8 @@ class HeapAtDeath:
         roomy = self.roomy_limit_mib
         return (
             f"{first} the limit of {limit:,.0f} MiB to at least {roomy / MOST_OF_LIMIT:,.0f} MiB, "
-            f"and set GOMEMLIMIT={roomy:.0f}MiB{needs}: {self.live_mib or 0:,.0f} MiB are live "
-            f"heap, so no GOGC or GOMEMLIMIT leaves GC enough room under {limit:,.0f} MiB."
+            f"and set GOMEMLIMIT={roomy:.0f}MiB{needs}: {self.live_most_mib or 0:,.0f} MiB are "
+            f"live heap, so no GOGC or GOMEMLIMIT leaves GC enough room under {limit:,.0f} MiB."
         )
 
     def limit_with_room(self, limit: float) -> int | None:
@@ -190,7 +192,7 @@ def heap_at_death(facts: Evidence) -> HeapAtDeath:
     most = bounds.get(most_is)
     return HeapAtDeath(
         total, limit or total, live, least, most, other, neighbours, most_is, rate, since,
-        minute.heap_most_mib,
+        minute.heap_most_mib, minute.live_most_mib or live,
     )  # fmt: skip
 
 

@@ -18,6 +18,7 @@ from gctrace_analyzer.analysis.postmortem.death import DEEDS, EVICTOR, OR_CHILD
 from gctrace_analyzer.analysis.postmortem.deaths import deaths
 from gctrace_analyzer.analysis.postmortem.explanation import LAST_S, explain_death
 from gctrace_analyzer.analysis.postmortem.facts import Evidence, LastMinute, Limit, Resident
+from gctrace_analyzer.analysis.postmortem.group_memory import gomemlimit
 from gctrace_analyzer.analysis.postmortem.heap_at_death import (
     TIMESTAMP_S,
     heap_at_death,
@@ -55,6 +56,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from gctrace_analyzer.analysis.postmortem.death import Death
+    from gctrace_analyzer.analysis.postmortem.heap_at_death import HeapAtDeath
     from gctrace_analyzer.analysis.settings.known import Settings
     from gctrace_analyzer.analysis.settings.regimes import Regime
     from gctrace_analyzer.ingest.read import Log
@@ -240,11 +242,19 @@ def _post_mortem(
     known = {
         name: getattr(part, name) for part in parts for name in _NAMES if hasattr(part, name)
     }
+    known["memory_limit_most_mib"] = _most_limit_mib(facts, heap, settings)
     if death.may_be_child:
         known["resident_mib"] = None
     if of_other_cause(death) is not None:
         known["cause"] = BY_KERNEL
     return PostMortem(**_UNMATCHED | known)
+
+
+def _most_limit_mib(facts: Evidence, heap: HeapAtDeath, settings: Settings) -> float | None:
+    """Returns the highest GOMEMLIMIT that the kill of a process with GC cycles allows."""
+    if facts.match is None or heap.live_mib is not None:
+        return heap.memory_limit_most_mib
+    return (gomemlimit(facts, settings) or (None,))[0]
 
 
 _MISSED_CYCLES = 10

@@ -420,7 +420,7 @@ def _steps(facts: Evidence, settings: Settings, if_go: str) -> Iterator[str]:
     ):
         too_high = f", not {size_text(given)}" if given else ""
         yield (
-            f"{if_go}{'set' if if_go else 'Set'} GOMEMLIMIT{room}{too_high}"
+            f"{if_go}{'set' if if_go else 'Set'} GOMEMLIMIT{room[1]}{too_high}"
             ": this prevents the next kill if the live heap and the memory outside of Go fit"
             f"{group_memory.if_new(settings)}."
         )

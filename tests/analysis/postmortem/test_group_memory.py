@@ -142,3 +142,57 @@ def test_the_memory_of_the_host_is_that_of_the_kernels_report(
     assert said in shown(text)
     [kill] = read_text(text).table("oom_kills").to_dicts()
     assert kill["host_bytes"] == 2074986 * 4096
+
+
+def test_memory_that_the_victim_shared_is_not_page_cache_of_others() -> None:
+    """Linux 4.4 prints no `shmem:` among the stats of a group."""
+    kill = KILL.format(kb=86016).replace("shmem-rss:0kB", f"shmem-rss:{300 * 1024}kB")
+    assert "120 MiB were page cache" in shown(v1(anon=84, file=420, shmem=0) + kill)
+
+
+def test_a_group_of_a_program_other_than_go_has_no_memory_of_go() -> None:
+    java = KILL.format(kb=86016).replace("ledger", "java")
+    text = shown(v2("\n", anon=84, file=420, kernel=8, shmem=400) + java)
+    assert "The kernel counted 84.0 MiB of anonymous memory in its group;" in text
+
+
+def test_a_limit_that_was_hit_once_was_not_hit_several_times() -> None:
+    text = shown(f"{LIMIT}{KILL.format(kb=520000)}".replace("failcnt 612", "failcnt 1"))
+    assert "The limit was hit once." in text
+
+
+def test_several_processes_of_one_program_can_be_the_largest_of_a_host() -> None:
+    row = "[ {0}]  1000  {0}   900000 {1:8} 2310144        0             0 node\n"
+    kill = (
+        KILL.format(kb=1_800_000).replace("Memory cgroup out", "Out").replace("ledger", "node")
+    )
+    head = (
+        f"{AT}node invoked oom-killer: gfp_mask=0xcc0(GFP_KERNEL), order=0, oom_score_adj=0\n"
+    )
+    head += f"{AT}1048576 pages RAM\n{AT}Tasks state (memory values in pages):\n"
+    columns = (
+        "[  pid  ]   uid  tgid total_vm      rss pgtables_bytes swapents oom_score_adj name"
+    )
+    rows = [AT + row.format(pid, pages) for pid, pages in ((30718, 450_000), (30720, 440_000))]
+    text = shown(f"{head}{AT}{columns}\n{''.join(rows)}{kill}")
+    assert "Limit the memory of node, or give the host more" in text
+    assert "Find out which program" not in text
+
+
+def test_the_recommended_limit_is_that_of_the_post_mortem() -> None:
+    """90 % of the cgroup's limit are more than the program had: GC would not have run."""
+    cycle = (
+        "gc {0} @{1}.100s 1%: 0.03+10+0.01 ms clock, 0.06+0.5/9/2+0.02 ms cpu, 90->91->50 MB, "
+        "100 MB goal, 0 MB stacks, 0 MB globals, 2 P\n"
+    )
+    stamp = "2026-06-04T{:02}:{:02}:{:02}+0000 node7 ledger[30718]: "
+    cycles = "".join(
+        stamp.format(2, 40 + second // 60, second % 60) + cycle.format(number, second)
+        for number, second in enumerate(range(2, 600, 20), 1)
+    )
+    kill = f"{LIMIT}{KILL.format(kb=300 * 1024)}".replace("Jun 04 ", "2026-06-04T")
+    run = read_text(cycles + kill.replace(" node7", "+0000 node7"))
+    (death,) = run.post_mortems()
+    assert "GOMEMLIMIT=270MiB (90 % of what it had)" in death.advice[0]
+    advised = {row["memory_limit_mib"] for row in run.recommend().to_dicts() if not row["now"]}
+    assert max(filter(None, advised)) <= 270
