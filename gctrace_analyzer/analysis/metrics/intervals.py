@@ -49,7 +49,7 @@ def intervals(
         settings: GOGC and GOMEMLIMIT where the dumps do not have them.
         kinds: the format of each source.
     """
-    rows = _rows(memstats, settings)
+    rows = _rows(memstats, pauses, settings)
     if rows.is_empty():
         return pl.DataFrame()
     rows = rows.with_columns(_starts(rows, pauses))
@@ -70,7 +70,7 @@ def source_kind(kinds: Mapping[str, str]) -> pl.Expr:
     return names.replace_strict(dict(kinds), default=None, return_dtype=pl.String)
 
 
-def _rows(memstats: pl.DataFrame, settings: Settings) -> pl.DataFrame:
+def _rows(memstats: pl.DataFrame, pauses: pl.DataFrame, settings: Settings) -> pl.DataFrame:
     """Returns the dumps of each process in order of time, without repeated ones."""
     at = pl.col("logged_at").dt.epoch("us") / 1e6
     rows = memstats.with_columns(t_s=pl.coalesce(at, pl.col("elapsed_s").cast(pl.Float64)))
@@ -79,10 +79,16 @@ def _rows(memstats: pl.DataFrame, settings: Settings) -> pl.DataFrame:
     # Without a date, a dump is at least as late as its last cycle; before the first one, LastGC
     # is 0, which is not a time.
     undated = pl.col("logged_at").is_null().all().over("process")
+    later = pauses.unique(["process", "gc_num"], keep="first").select(
+        "process",
+        num_gc=pl.col("gc_num") - 1,
+        next_gc_s=pl.col("ended_at").dt.epoch("us") / 1e6,
+    )
+    rows = rows.join(later, on=["process", "num_gc"], how="left", maintain_order="left")
     begin = pl.when(undated).then((last_gc_s - pl.col("t_s")).max().over("process"))
     rows = rows.with_columns(
         t_s=pl.when(timeless)
-        .then(of_a_loop(rows.select("process", last_gc_s=last_gc_s)))
+        .then(of_a_loop(rows.select("process", "next_gc_s", last_gc_s=last_gc_s)))
         .otherwise(pl.col("t_s") + begin.fill_null(0.0)),
         is_timeless=timeless,
         is_dated=timeless | begin.is_not_null() | pl.col("logged_at").is_not_null(),
@@ -143,10 +149,14 @@ def _starts(rows: pl.DataFrame, pauses: pl.DataFrame) -> list[pl.Series]:
         .agg(first_gc=pl.col("ended_at").min().dt.epoch("us") / 1e6)
     )
     age = pl.col("num") * (pl.col("end") - pl.col("begin")) / pl.col("cycles")
+    # The first cycle stands for the start if it was a small part of the time until the first dump.
+    soon = pl.when(~pl.col("num").is_between(1, 1 / YOUNG_SHARE, closed="left")).then(
+        "first_gc"
+    )
     is_young = age <= YOUNG_SHARE * (pl.col("end") - pl.col("begin"))
     table = by_process.join(first_gc, on="process", how="left").select(
         "process",
-        start=pl.coalesce("known", "first_gc", pl.when(is_young).then(pl.col("begin") - age)),
+        start=pl.coalesce("known", soon, pl.when(is_young).then(pl.col("begin") - age)),
         seen_start=pl.coalesce("known", "first_gc"),
         is_estimate=pl.col("known").is_null(),
     )
@@ -165,7 +175,8 @@ def _differences(rows: pl.DataFrame) -> pl.DataFrame:
 
     # GCCPUFraction is an average from the start to the end of the last cycle.
     last_gc = pl.col("last_gc_unix_ns") / 1e9
-    until = pl.when(pl.col("num_gc") == 0).then(0.0).otherwise(last_gc - pl.col("start"))
+    until = last_gc - pl.col("start")
+    until = pl.when(pl.col("num_gc") == 0).then(0.0).otherwise(pl.when(until > 0).then(until))
     # A truncated list may lack the longest pause.
     is_cut = pl.col("pauses") < pl.min_horizontal("num_gc", pl.lit(RING))
     rows = rows.with_columns(
@@ -259,12 +270,12 @@ def _with_pauses(intervals: pl.DataFrame, pauses: pl.DataFrame) -> pl.DataFrame:
     rose = (pl.col("longest_ms") > pl.col("longest_before_ms")) | (pl.col("gc_cycles") >= RING)
     whole = pl.col("known") == pl.col("gc_cycles")
     new_max = pl.when(rose & (pl.col("gc_cycles") > 0)).then("longest_ms")
+    whole_max = pl.coalesce(pl.when(whole).then("ring_max_ms"), new_max)
+    only_one = pl.when(pl.col("gc_cycles") == 1).then("stw_total_ms")
     return intervals.with_columns(
-        new_max_ms=pl.coalesce(pl.when(whole).then("ring_max_ms"), new_max),
-    ).with_columns(
-        stw_max_ms=pl.coalesce(
-            "new_max_ms", pl.when(pl.col("gc_cycles") == 1).then("stw_total_ms")
-        )
+        # Of more cycles than the runtime remembers, the longest of those.
+        new_max_ms=pl.coalesce(whole_max, "ring_max_ms"),
+        stw_max_ms=pl.coalesce(whole_max, only_one),
     )
 
 
@@ -392,10 +403,11 @@ def of_a_loop(dumps: pl.DataFrame) -> pl.Series:
     taken. The bounds alone are far off if cycles are rare: several dumps have the same last cycle.
 
     Args:
-        dumps: in the order in which they were written: `process` and `last_gc_s`, the end of the
-            last cycle (null before the first cycle).
+        dumps: in the order in which they were written: `process`, `last_gc_s`, the end of the last
+            cycle (null before the first cycle), and `next_gc_s`, that of the next one (null where
+            no dump lists it).
     """
-    ends = dumps.with_row_index("row").drop_nulls()
+    ends = dumps.with_row_index("row").drop_nulls("last_gc_s")
     parts = [_of_process(part) for part in ends.partition_by("process", maintain_order=True)]
     table = pl.concat(parts) if parts else ends.select("row", t_s="last_gc_s")
     rows = dumps.with_row_index("row")
@@ -404,20 +416,19 @@ def of_a_loop(dumps: pl.DataFrame) -> pl.Series:
 
 def _of_process(ends: pl.DataFrame) -> pl.DataFrame:
     """Returns the times of one process's dumps; the ends of cycles if no regular interval fits."""
-    last = ends["last_gc_s"]
-    return ends.select("row").hstack([_at_equal_distances(last).alias("t_s")])
+    at = _at_equal_distances(ends["last_gc_s"], ends["next_gc_s"])
+    return ends.select("row").hstack([at.alias("t_s")])
 
 
-def _at_equal_distances(last: pl.Series) -> pl.Series:
+def _at_equal_distances(last: pl.Series, following: pl.Series) -> pl.Series:
     first = float(last[0])
     early = last - first
     if len(last) < FEWEST or last.n_unique() < FEWEST_ENDS or not last.is_sorted():
         return last
     number = pl.Series(range(len(last)), dtype=pl.Float64)
     # A cycle ended before the first dump that names a later one.
-    late = pl.select(
-        pl.when(early.shift(-1) > early).then(early.shift(-1)).backward_fill()
-    ).to_series()
+    named = pl.when(early.shift(-1) > early).then(early.shift(-1)).backward_fill()
+    late = pl.select(pl.coalesce(following - first, named)).to_series()
 
     def room(distance: float) -> tuple[float, float]:
         """Returns the earliest and the latest time of the first dump for this interval."""

@@ -11,12 +11,16 @@ from typing import Any
 import polars as pl
 
 from gctrace_analyzer.analysis.metrics.intervals import SIZES, source_kind, spans
+from gctrace_analyzer.analysis.settings.known import LONGEST_REST_S
 from gctrace_analyzer.analysis.summary import Summary
 from gctrace_analyzer.analysis.totals import Totals
 from gctrace_analyzer.ingest.memstats.fields import RING
 from gctrace_analyzer.units import MIB
 
 WINDOW = "since-start"
+_RESTS = 20
+"""Number of the longest times without a cycle. Rates over a time with that error are 5 % off."""
+
 _SHOWS = ("gc_cycles", "gc_cpu_share", "gc_cpu_with_idle_s", "stw_total_ms", "stw_max_ms")
 """Columns that show or count a cost of GC; one is enough."""
 
@@ -50,11 +54,12 @@ def since_start(
     fraction = pl.when(fraction.is_between(0, 1)).then(fraction)
     gc_cpu, procs = pl.col("gc_cpu_s") - pl.col("gc_cpu_idle_s"), pl.col("procs")
     cycles, goal = pl.col("num_gc"), pl.col("next_gc_bytes") / MIB
-    # Without the time of a scrape, its last cycle shows the least that it can be.
+    # A scrape without its time is later than its last cycle, and by no more than such a rest.
     last_gc = pl.from_epoch("last_gc_unix_ns", "ns").dt.replace_time_zone("UTC")
     end = pl.coalesce("logged_at", pl.when(pl.col("last_gc_unix_ns") > 0).then(last_gc))
     length = (end - pl.col("started_at")).dt.total_microseconds() / 1e6
-    length = pl.when(length > 0).then(length)
+    least_s = pl.when(pl.col("logged_at").is_null()).then(_RESTS * LONGEST_REST_S).otherwise(0)
+    length = pl.when(length > least_s).then(length)
     share = pl.coalesce(pl.when(available > 0).then(gc_cpu / available), fraction)
     nothing = pl.lit(None, pl.Float64)
     longest = pl.col("pause_longest_s") * 1000

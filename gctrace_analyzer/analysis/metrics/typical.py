@@ -117,9 +117,7 @@ def _samples(intervals: pl.DataFrame) -> pl.DataFrame:
         intervals.select(
             # The allocation per cycle is estimated for the interval; the goal is that of its end.
             live=pl.coalesce(
-                f"live_row_mib{end}",
-                pl.col(f"goal_mib{end}") - pl.col("heap_goal_mib") + pl.col("heap_live_mib"),
-                "heap_live_mib",
+                f"live_row_mib{end}", pl.when(of_end > 0).then(of_end), "heap_live_mib"
             ),
             goal=f"goal_mib{end}",
             roots=pl.col(f"roots_mib{end}").fill_null(0),
@@ -127,6 +125,9 @@ def _samples(intervals: pl.DataFrame) -> pl.DataFrame:
             cycles=(cycles * pl.col(f"goal_mib{other}") / both).fill_null(0),
         )
         for end, other in ends
+        for of_end in [
+            pl.col(f"goal_mib{end}") - pl.col("heap_goal_mib") + pl.col("heap_live_mib")
+        ]
     )
 
 

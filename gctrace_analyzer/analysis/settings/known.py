@@ -391,7 +391,7 @@ def _earlier(memstats: pl.DataFrame) -> str:
     return f", after {more}{', '.join(texts)}"
 
 
-_LONGEST_REST_S = 185.0
+LONGEST_REST_S = 185.0
 """Seconds. While GOGC is on, a cycle runs after two minutes without one (forcegcperiod,
 runtime/proc.go). In an idle program, the monitor that starts it looks only once a minute."""
 
@@ -407,12 +407,12 @@ def _of_cycles(cycles: pl.DataFrame, processes: pl.DataFrame) -> dict[str, Known
         return {}
     own = of_process(cycles, longest)
     starts = own["start_s"]
-    if not (starts[1:] - starts[:-1] > _LONGEST_REST_S).any():
+    if not (starts[1:] - starts[:-1] > LONGEST_REST_S).any():
         return {}
     live, num = pl.col("heap_live_mib").shift(), pl.col("gc_num")
     room = pl.col("heap_goal_mib") - live
     rests = own.with_columns(rest_s=pl.col("start_s") - end_s().shift()).filter(
-        (pl.col("rest_s") > _LONGEST_REST_S)
+        (pl.col("rest_s") > LONGEST_REST_S)
         & (num == num.shift() + 1)
         & ~pl.col("forced")
         & (room > 0)

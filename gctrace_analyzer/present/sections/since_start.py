@@ -227,11 +227,11 @@ def _cpu_since_start(row: Mapping[str, Any]) -> str:
         idle = f" and {digits(gc_s - own_s, 3)} on idle CPUs (idle marking)" * (gc_s > own_s)
         of_used = f"{share(own_s / used_s)}, pauses on all CPUs"
         return (
-            f"GC has taken {digits(own_s, 3)} of the {digits(used_s, 3)} CPU seconds that the "
-            f"program used ({of_used}){idle}; that is {of_all} of all CPU"
+            f"GC has taken {digits(own_s, 3)} of the {digits(used_s, 3)} CPU seconds that were "
+            f"not idle ({of_used}){idle}; that is {of_all} of all CPU"
         )
     of = f" of the {digits(used_s, 3)}" if used_s else ""
-    used = f" used ({share(gc_s / used_s)})" if used_s else ""
+    used = f" that were not idle ({share(gc_s / used_s)})" if used_s else ""
     return f"GC has taken {digits(gc_s, 3)}{of} CPU seconds{used}, with idle marking"
 
 

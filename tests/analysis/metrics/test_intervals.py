@@ -252,8 +252,11 @@ def test_gc_cpu_from_the_average_since_the_start() -> None:
     (same,) = found(dumps(one, {**two, "last": 100}))
     assert same["gc_cpu_share"] is None
     estimated = [{**row, "started_at": None, "num_gc": n} for row, n in ((one, 1), (two, 101))]
-    (young,) = found(dumps(*estimated))
+    (young,) = found(dumps({**estimated[0], "last": 109.5}, estimated[1]))
     assert young["estimated"] == ["gc_cpu_share", "gc_cpu_s"]
+    # If the start is only known to be before the first cycle, its cost is unknown.
+    (unknown,) = found(dumps(*estimated))
+    assert unknown["gc_cpu_share"] is None
 
 
 def test_gc_cpu_from_cpu_classes() -> None:

@@ -164,13 +164,13 @@ def test_near_spellings_of_a_field_are_read(near: str, name: str) -> None:
         (
             "/cpu/classes/gc/total:cpu-seconds: 96.4\n/cpu/classes/total:cpu-seconds: 400.2\n"
             "/cpu/classes/idle:cpu-seconds: 160.2\n",
-            "96.4 of the 240 CPU seconds used (40.2 %), with idle marking",
+            "96.4 of the 240 CPU seconds that were not idle (40.2 %), with idle marking",
         ),
         (
             "/cpu/classes/gc/total:cpu-seconds: 96.4\n/cpu/classes/total:cpu-seconds: 400.2\n"
             "/cpu/classes/gc/mark/idle:cpu-seconds: 40.2\n/cpu/classes/idle:cpu-seconds: 160.2\n",
             # One base for both: what the program used without idle marking.
-            "56.2 of the 200 CPU seconds that the program used (28.1 %, pauses on all CPUs) and 40.2 on idle CPUs",
+            "56.2 of the 200 CPU seconds that were not idle (28.1 %, pauses on all CPUs) and 40.2 on idle CPUs",
         ),
         (
             "Lookups = 205076351\nNumGC = 337\nHeapAlloc = 875885272\n"
@@ -244,3 +244,31 @@ def test_two_pauses_have_no_median_beside_their_mean() -> None:
     said = " ".join(str(read_text("\n".join(lines) + "\n").summary()).split())
     assert "0.160 ms on average" in said
     assert "median" not in said
+
+
+LAST_CYCLE = """\
+process_start_time_seconds 1.7734e+09
+go_memstats_last_gc_time_seconds {}
+go_memstats_alloc_bytes_total 5.24288e+07
+go_gc_duration_seconds_sum 0.002
+go_gc_duration_seconds_count 20
+"""
+
+
+def test_a_scrape_without_its_time_has_no_rates_until_the_last_cycle_is_near_enough() -> None:
+    """It is later than its last cycle by up to three minutes."""
+    soon = shown(read_text(LAST_CYCLE.format(1773400005)))
+    assert "/s" not in soon.partition("Inputs")[0]
+    assert "20 cycles in 1d 01h, since the start" in shown(
+        read_text(LAST_CYCLE.format(1773490005))
+    )
+
+
+def test_cpu_time_that_was_not_idle_is_not_called_used() -> None:
+    """/cpu/classes/user is an overestimate: here, the process used less."""
+    dump = (
+        "go_cpu_classes_gc_total_cpu_seconds_total 0.0318\nprocess_cpu_seconds_total 0.27\n"
+        "go_cpu_classes_gc_mark_idle_cpu_seconds_total 0.012\n"
+        "go_cpu_classes_idle_cpu_seconds_total 9.49\ngo_cpu_classes_total_cpu_seconds_total 10.7\n"
+    )
+    assert "0.0198 of the 1.20 CPU seconds that were not idle" in shown(read_text(dump))

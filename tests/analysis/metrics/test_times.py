@@ -17,7 +17,7 @@ def found(*last_gc_s: float | None, processes: list[int] | None = None) -> list[
         {"process": processes or [0] * len(last_gc_s), "last_gc_s": last_gc_s},
         schema={"process": pl.Int64, "last_gc_s": pl.Float64},
     )
-    return of_a_loop(table).to_list()
+    return of_a_loop(table.with_columns(next_gc_s=pl.lit(None, pl.Float64))).to_list()
 
 
 def last_ends(times: list[float], ends: list[float]) -> list[float]:
@@ -47,6 +47,16 @@ def test_no_dump_is_before_its_last_cycle_or_after_the_next(
     for own, time, after in zip(last, at, later, strict=True):
         assert time is not None
         assert own <= time <= after
+
+
+def test_a_listed_end_of_the_next_cycle_refutes_a_loop() -> None:
+    """The dumps alone would fit one: they do not show when the cycles in between ended."""
+    last = [START + end for end in (14, 14, 583, 703, 703, 823)]
+    table = pl.DataFrame({"process": [0] * 6, "last_gc_s": last})
+    unlisted = table.with_columns(next_gc_s=pl.lit(None, pl.Float64))
+    assert of_a_loop(unlisted).to_list() != last
+    listed = unlisted.with_columns(next_gc_s=pl.Series([START + 134] * 2 + [None] * 4))
+    assert of_a_loop(listed).to_list() == last
 
 
 def test_a_gap_is_no_loop() -> None:

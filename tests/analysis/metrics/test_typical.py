@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING, Any
 
 import polars as pl
@@ -12,6 +13,7 @@ from hypothesis import strategies as st
 from gctrace_analyzer import schema
 from gctrace_analyzer.analysis.metrics import typical
 from gctrace_analyzer.analysis.metrics.typical import summarize
+from gctrace_analyzer.testing import read_text
 from tests.helpers.intervals import interval_spans
 from tests.helpers.tables import few
 
@@ -261,3 +263,44 @@ def test_the_median_over_cycles_lies_between_two_samples(
 ) -> None:
     rows = pl.DataFrame({"goal": goals, "cycles": cycles})
     assert rows.select(typical._over_cycles(pl.col("goal"))).item() == pytest.approx(median)
+
+
+def test_no_live_heap_is_negative() -> None:
+    """The live heap of an interval is far below the change of its goal."""
+    dumps = (
+        (1, 14, 21, 16, 13), (1, 14, 21, 23, 20), (7, 583, 249, 312, 146), (8, 703, 297, 355, 154),
+        (8, 703, 297, 381, 181), (9, 823, 345, 412, 178),
+    )  # fmt: skip
+    text = "".join(
+        json.dumps({
+            "NumGC": cycles, "LastGC": (1_773_468_000 + last_s) * 10**9, "NextGC": goal << 20,
+            "TotalAlloc": alloc << 20, "HeapAlloc": heap << 20, "HeapSys": 400 << 20,
+            "HeapIdle": 10 << 20, "HeapInuse": 390 << 20, "Sys": 420 << 20,
+        }) + "\n"
+        for cycles, last_s, goal, alloc, heap in dumps
+    )  # fmt: skip
+    assert (read_text(text).summary().live_heap_p50_mib or 0) > 0
+
+
+def test_the_longest_pause_seen_is_that_of_all_listed_ones() -> None:
+    """The second dump lists only the last 256 of its new cycles, and one of them is the longest."""
+    ends = [1_773_468_000 * 10**9 + number * 10**9 for number in range(600)]
+
+    def dump(at_s: int, cycles: int, longest: int) -> str:
+        ring = [0] * 256
+        for number in range(max(cycles - 256, 0), cycles):
+            ring[number % 256] = 1_300_000 if number == longest else 200_000 + number
+        times = [ends[number] for number in range(256)]
+        for number in range(max(cycles - 256, 0), cycles):
+            times[number % 256] = ends[number]
+        own = {"Time": f"2026-03-14T06:{at_s // 60:02}:{at_s % 60:02}Z", "NumGC": cycles}
+        whole = {
+            "PauseNs": ring,
+            "PauseEnd": times,
+            "HeapAlloc": 9 << 20,
+            "TotalAlloc": cycles << 20,
+        }
+        return json.dumps(own | whole) + "\n"
+
+    text = dump(10, 10, -1) + dump(12, 12, -1) + dump(520, 520, 500)
+    assert read_text(text).summary().stw_max_ms == pytest.approx(1.3)
