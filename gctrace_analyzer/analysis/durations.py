@@ -317,11 +317,8 @@ def on_real_cpus(corrected: pl.DataFrame, cpu_limit: float | None = None) -> pl.
     # A column, because three others are multiplied by it.
     share = real.drop_in_place("real_share")
     waiting = (frame["assist_cpu_ms"] + frame["background_cpu_ms"]) * (1 - share)
-    # Pauses count for GOMAXPROCS (accumulateGCPauseTime).
-    pauses = real[f"{PAUSES[0]}_cpu_ms"] + real[f"{PAUSES[1]}_cpu_ms"]
-    pauses *= frame[COUNTED[2]] * (frame["procs"] / frame["cpus"] - 1)
     real = real.hstack([frame[name] * share for name in _OF_WORKERS])
-    real = real.with_columns(waiting_cpu_ms=(waiting + pauses).fill_null(0))
+    real = real.with_columns(waiting_cpu_ms=waiting.fill_null(0))
     return frame.with_columns(*real, cpus=pl.min_horizontal("cpus", cpu_limit))
 
 

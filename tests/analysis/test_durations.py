@@ -249,6 +249,18 @@ def test_a_pause_takes_no_more_cpu_time_than_there_is() -> None:
         assert real["stw_mark_term_cpu_ms"].to_list() == [1.0, 2.0]
 
 
+def test_gc_takes_no_more_cpu_time_than_its_cpus_have() -> None:
+    """The runtime counts a pause for all of GOMAXPROCS=4, but there are 2 CPUs."""
+    sizes = "5->6->5 MB, 6 MB goal, 0 MB stacks, 0 MB globals, 4 P"
+    first = "331+31+0.010 ms clock, 663+0.050/0/0.28+0.020 ms cpu"
+    second = "0.15+0.89+0.004 ms clock, 0.30+0/0.003/0.26+0.009 ms cpu"
+    text = f"gc 1 @0.021s 64%: {first}, {sizes}\ngc 2 @0.404s 61%: {second}, {sizes}\n"
+    summary = read_text(text).summary()
+    assert summary.cpus == 2
+    assert summary.printed_cpu_s is not None
+    assert summary.printed_cpu_s[2] <= 2 * (summary.span_s or 0)
+
+
 @few
 @given(cycle_tables())
 def test_a_longest_pause_is_as_a_line_prints_it(cycles: pl.DataFrame) -> None:

@@ -430,7 +430,7 @@ def sizes(trace: Trace, said: Said) -> Iterator[Pair]:
 @of_trace
 def setting(trace: Trace, said: Said) -> Iterator[Pair]:
     """A GOGC that is said to set all goals explains most of them."""
-    row = said.row("Heap goal", r"[^|]*\| [^|]*?set by GOGC=(\d+)(?:–(\d+))?(?![–\d]| or)")
+    row = said.row("Heap goal", r"[^|]*\| [^|]*?set by GOGC=(\d+)(?:–(\d+))?(?![–\d]| or| and)")
     pairs = [(a, b) for a, b in trace.follow if a.live > 3]
     if row is None or len(pairs) < 3:
         return
