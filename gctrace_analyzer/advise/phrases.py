@@ -122,18 +122,22 @@ def worst_costs(analysis: Analysis, of: int | None = None) -> Iterator[str]:
         last = last_printed(analysis, of)
         yield from costs(own.get(of, analysis.summary), coarse, last, late_ms)
         return
-    # The share of a single cycle refers to that cycle's own time.
-    shares = {process: s.gc_cpu_share or 0.0 for process, s in own.items() if s.cycles != 1}
+    # The share of a single cycle refers to that cycle's own time, and that of few to a short one.
+    shares = {
+        process: s.gc_cpu_share or 0.0
+        for process, s in own.items()
+        if s.cycles != 1 and not s.is_too_short_for_rates
+    }
     pauses = {process: s.stw_max_ms or 0.0 for process, s in own.items()}
     first, second = (
         max(of, key=lambda process: of[process]) for of in (shares or pauses, pauses)
     )
     ends = {process: last_printed(analysis, process) for process in (first, second)}
     all_of = [[*costs(own[process], coarse, ends[process])] for process in (first, second)]
-    texts = [*all_of[0][:1], *all_of[1][1:]]
+    texts = [*all_of[0][: len(shares)][:1], *all_of[1][1:]]
     if first == second and texts:
         both = ", both" if len(texts) > 1 else ""
-        highest = f", the highest of {len(own)} processes" if len(own) > 1 else ""
+        highest = f", the highest of {len(own)} processes" * (len(shares) == len(own) > 1)
         yield from texts[:-1]
         yield f"{texts[-1]}{both} in process {first}{highest}"
         return

@@ -41,10 +41,12 @@ def bounded(figures: Mapping[str, Any], spans: pl.DataFrame) -> dict[str, Any]:
         return {}
     least, most = printed
     value = sum(printed) / 2 if share is None else _within(share, printed)
+    is_of_most = figures["missing_cycles"] <= figures["cycles"]
     if share is not None and figures["missing_cycles"] and value != share:
         # The few lines that follow each other are not like the others.
         value = sum(printed) / 2
-    elif share is not None and abs(value - share) <= _NEAR * share:
+    # Where most lines are missing, most of the cost may be theirs.
+    elif share is not None and is_of_most and abs(value - share) <= _NEAR * share:
         least, most = _within(low or share, printed), _within(high or share, printed)
         if spans["gc_num"][0] == 1:
             # The runtime's time begins before the log's, which is in whole milliseconds.

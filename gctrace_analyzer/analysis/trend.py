@@ -287,7 +287,7 @@ def _growth_of(timed: pl.DataFrame) -> LiveGrowth | None:
         begin_s=float(later["start_s"][0]),
         end_s=end,
         first_mib=first["marked_mib"][0],
-        last_mib=last["marked_mib"][-1],
+        last_mib=reached["marked_mib"][0],
         median_mib=typical,
         recent_mib=recent_mib,
         first_s=first["start_s"][0],

@@ -307,10 +307,13 @@ def gogc_not_as_declared(facts: ProcessFacts) -> Iterator[Evidence]:
 def _limit_not_as_declared(facts: ProcessFacts) -> Iterator[Evidence]:
     t = facts.thresholds
     if limit := facts.settings.value("memory_limit_mib"):
-        # The goal is never below the live heap, whatever the limit; both are printed in whole MiB.
+        # The goal is never below the live heap, whatever the limit, nor below a heap that one large
+        # allocation made; all are printed in whole MiB.
         least = pl.max_horizontal(limit, pl.col("heap_live_mib").shift(1) + 1)
-        above = facts.cycles.filter(pl.col("heap_goal_mib") > least)
-        far = facts.cycles.filter(pl.col("heap_goal_mib") > t.safe_limit_times * least)
+        above = facts.cycles.filter(
+            pl.col("heap_goal_mib") > pl.max_horizontal(least, pl.col("heap_start_mib") + 1)
+        )
+        far = above.filter(pl.col("heap_goal_mib") > t.safe_limit_times * least)
         if len(above) >= t.min_cycles or len(far):
             yield Evidence(
                 "warn",

@@ -247,6 +247,7 @@ def allocation(report: Report) -> tuple[str, str]:
         # GOGC=25, that was 20 % of what Go 1.26 allocated. Truncation adds up to 1 MiB per cycle.
         is_exact = s.cycles <= _TRUNCATED_SHARE * s.alloc_total_mib
         of = "upper estimate" if is_exact else "estimated"
+        of = "without missing cycles" if s.missing_cycles else of
         total = f"about {total}" if s.is_too_short_for_rates else f"{of}; {total}"
     return f"{about}{rate_text(s, s.alloc_mib_per_s or 0.0, mib_per_s)}", total
 

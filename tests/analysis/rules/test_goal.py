@@ -103,9 +103,21 @@ def test_goals_above_a_declared_memory_limit_contradict_it() -> None:
 
 
 def test_one_goal_far_above_a_declared_memory_limit_contradicts_it() -> None:
-    text = log_of(7, live=lambda n: 2**n, start=lambda n: 2**n, goal=lambda n: 2**n)
+    text = log_of(7, live=lambda n: 2**n, start=lambda n: int(0.9 * 2**n), goal=lambda n: 2**n)
     (finding,) = matches(goal.gogc_not_as_declared, facts_of(text, memory_limit_mib=100.0))
     assert finding.evidence.endswith("the heap goal is above it in 1 cycle, up to 128 MiB.")
+
+
+def test_goals_that_one_large_allocation_raised_do_not_contradict_a_limit() -> None:
+    """Cycles 6 to 12 of a program under GOMEMLIMIT=256MiB, with blocks of 128 MiB."""
+    sizes = (642, 514, 386, 258, 130)
+    text = log_of(
+        5,
+        live=lambda n: sizes[n - 1],
+        start=lambda n: sizes[max(n - 2, 0)],
+        goal=lambda n: sizes[max(n - 2, 0)],
+    )
+    assert not matches(goal.gogc_not_as_declared, facts_of(text, memory_limit_mib=256.0))
 
 
 def test_goals_at_a_live_heap_above_the_limit_do_not_contradict_it() -> None:
