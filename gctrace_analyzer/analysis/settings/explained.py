@@ -386,7 +386,9 @@ def above_limit(rows: pl.DataFrame, limit_mib: float) -> bool:
     The goal is never below the live heap, whatever the limit, nor below a heap that one large
     allocation made; all are printed in whole MiB.
     """
-    least = rows.select(pl.max_horizontal("live", "heap_start_mib", limit_mib - 1)).to_series() + 1
+    least = (
+        rows.select(pl.max_horizontal("live", "heap_start_mib", limit_mib - 1)).to_series() + 1
+    )
     return int((rows["goal"] > least).sum()) >= DEFAULT.min_cycles
 
 

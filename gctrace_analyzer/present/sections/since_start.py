@@ -176,8 +176,15 @@ def _figures_of_sizes(memory: Memory, dump: Mapping[str, Any]) -> Iterator[KeyFi
 
 def is_costly(report: Report) -> bool:
     """Returns whether GC has taken a share of CPU since the start that is worth lowering."""
-    shares = _of_long_runs(report)["gc_cpu_share"]
-    return bool((shares >= report.analysis.thresholds.gc_cpu_warn).any())
+    t, rows = report.analysis.thresholds, _of_long_runs(report)
+    is_high = rows["gc_cpu_share"] >= t.gc_cpu_warn
+    return bool((is_high & ~_ended_early(rows, t.min_cycles)).any())
+
+
+def _ended_early(rows: pl.DataFrame, few: int) -> pl.Series:
+    """Returns whether a share is GCCPUFraction after few cycles, which may be of the start-up."""
+    of_fraction = pl.col("available_cpu_s").is_null() & (pl.col("gc_cycles") < few)
+    return rows.select(of_fraction.fill_null(value=False)).to_series()
 
 
 def is_little(report: Report) -> bool:
@@ -210,6 +217,8 @@ def _judged(report: Report) -> str:
             f" up to its last cycle, and all cycles ended within {within}: too short to judge"
         )
     shares = rows["gc_cpu_share"]
+    if _ended_early(rows, report.analysis.thresholds.min_cycles).any():
+        return " up to its last cycle"
     if (shares < report.analysis.thresholds.gc_cpu_little).any():
         return ", which is low"
     return ", which is high" if is_costly(report) else ""
