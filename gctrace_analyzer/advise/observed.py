@@ -22,6 +22,7 @@ from gctrace_analyzer.advise.predictor import Baseline, Highest
 from gctrace_analyzer.advise.refusal import (
     FEW_CYCLES,
     IMPOSSIBLE,
+    MISSING,
     NOT_DESCRIBED,
     THRASHING,
     in_blocks,
@@ -128,6 +129,8 @@ def baseline_of(analysis: Analysis, constants: Constants = CONSTANTS) -> Baselin
         load, now, whole, inferred=inferred, too_old=too_old, by_limit=by_limit,
         too_coarse="gc_cpu" in analysis.too_coarse,
     )  # fmt: skip
+    if analysis.summary_of(process).is_mostly_missing:
+        refused = refused or MISSING
     growth = analysis.live_growth(process)
     # Without GOGC and limit there is no goal to replay: the goals must come from somewhere.
     modelled = now if now.gogc or now.limit else replace(now, gogc=load.effective_gogc)

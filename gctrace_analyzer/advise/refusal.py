@@ -49,6 +49,7 @@ _MOST_FORCED = 0.2
 
 IMPOSSIBLE = "the log has values that no program can have"
 TOO_COARSE = "the clock of the log is too coarse for the CPU time of GC"
+MISSING = "most cycles have no line in the log"
 _STATE_LIMIT = "specify the memory limit that the program ran under"
 
 

@@ -255,7 +255,7 @@ def summarize(
         figures["assist_share_of_cpu"] = None if is_most else of_gc * share
     warnings.extend(about_cpus(spans))
     summary = Summary(**figures, warnings=())
-    if summary.has_wide_range:
+    if summary.has_wide_range and not summary.is_mostly_missing:
         by_print = bool(corrected) and (bounds is with_printed or share != added_up)
         by_print &= not summary.is_too_short_for_rates or has_gaps
         warnings.append(about_range(spans, by_print=by_print))

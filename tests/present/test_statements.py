@@ -1211,6 +1211,15 @@ def test_a_range_of_gc_cpu_is_the_same_all_over_the_page() -> None:
     assert cycle_table.figures(report, axis_of(report, bins=100))["gcCpu"] == value
 
 
+def test_a_share_of_few_cycles_in_a_dump_is_up_to_the_last_of_them() -> None:
+    dump = (
+        "stats: numgc={} gccpufraction=0.2 pausetotalns=2708672 alloc=839463560 sys=1079372296"
+    )
+    few, many = (read_text(f"{dump.format(n)}\n").to_markdown() for n in (4, 400))
+    assert "GC has taken 20.0 % of the CPU up to its last cycle;" in few
+    assert "GC has taken 20.0 % of the CPU, which is high" in many
+
+
 def test_two_intervals_are_no_rate_and_a_size_below_1_mib_no_range() -> None:
     lines = log_of(17).splitlines(keepends=True)[-3:]
     small = [re.sub(r"(\d+->\d+->)\d+ MB", rf"\g<1>{live} MB", line) for live, line in
@@ -1458,6 +1467,17 @@ def test_a_size_is_not_held_over_cycles_that_are_missing() -> None:
     # Of most of the time, something is known.
     found = figures_of("\n".join([*lines[:12], *lines[13:]]) + "\n")
     assert found["Live heap"].startswith("900 MiB median;")
+
+
+def test_figures_of_a_log_with_few_of_its_lines_are_of_these_lines() -> None:
+    lines = log_of(200, every=0.5).splitlines(keepends=True)
+    text = "".join([*lines[:40], *lines[-50:]])
+    found = figures_of(text)
+    assert "max seen" in found["Pauses"]
+    assert "without missing cycles" in found["Allocation"]
+    assert "–" in found["GC CPU"], "most of the cost may be in the lines that are missing"
+    (refused,) = read_text(text).recommend()["refused"].unique()
+    assert refused == "most cycles have no line in the log"
 
 
 def test_stacks_that_raise_the_goal_are_in_its_row() -> None:

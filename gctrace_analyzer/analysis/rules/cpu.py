@@ -56,7 +56,7 @@ def high_gc_cpu(facts: ProcessFacts) -> Iterator[Evidence]:
     own = f": pauses take {of_time} of the time{', with all CPUs counted' * is_old}"
     of_pauses = _one_wait(facts) if stopped is None else own
     costs_ms = facts.cycles["gc_cpu_ms"]
-    is_one = 2 * maximum(costs_ms) > total(costs_ms)
+    is_one = 2 * maximum(costs_ms) > total(costs_ms) and not facts.summary.missing_cycles
     why = of_pauses or (", most of it in one cycle" if is_one else _why_often(facts))
     yield Evidence(
         "bad" if share > t.gc_cpu_bad else "warn",

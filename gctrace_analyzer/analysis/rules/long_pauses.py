@@ -127,6 +127,8 @@ def _long_pauses(
     if is_single and cycles["stw_sweep_term_ms"].count():
         took = "took" if has_wait else "stopped the whole program for"
         stops = f"One pause {which} {took} {most}"
+    elif facts.summary.missing_cycles:
+        stops += f" in the {len(values):,} cycles that have a line"
     headline = f"{stops}{_share(facts)}"
     of_all_ms = facts.summary.stw_max_ms or 0.0
     if of_all_ms > as_printed and (of_all := duration_text(of_all_ms / 1000)) != most:

@@ -193,12 +193,13 @@ def state(report: Report) -> list[KeyFigure]:
 def _pauses(report: Report) -> tuple[str, str] | None:
     """Returns the length of the pauses, and which ones; None if nothing is known."""
     s, coarse = report.analysis.summary, report.analysis.too_coarse
-    pauses = {"p99": s.pause_p99_ms, "max": s.stw_max_ms}
+    most = f"max{' seen' * bool(s.missing_cycles)}"
+    pauses = {"p99": s.pause_p99_ms, most: s.stw_max_ms}
     known = {name: milliseconds(ms) for name, ms in pauses.items() if ms is not None}
     if not known:
         return _total_of_pauses(report)
     first, value = next(iter(known.items()))
-    longest = [f"{known['max']} max"] if first == "p99" and "max" in known else []
+    longest = [f"{known[most]} {most}"] if first == "p99" and most in known else []
     if (late_ms := longest_pause_after_start_up(report.analysis)) is not None:
         longest.append(f"{milliseconds(late_ms)} max after start-up")
     # The first cycle of a process has the time since its start.
