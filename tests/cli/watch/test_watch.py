@@ -432,6 +432,8 @@ def test_the_dashboard_fits(width: int, golden: Callable[[str, str], None]) -> N
     assert "Figures of the last 4.0 s, up to gc 67" in text
     if width == 80:
         golden("watch/dashboard.txt", "\n".join(drawn) + "\n")
+        documented = (ROOT / "docs" / "tasks" / "watch.md").read_text(encoding="utf-8")
+        assert "\n".join(drawn) in documented
 
 
 def test_standard_error_is_forwarded_without_gctrace() -> None:
