@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from gctrace_analyzer.advise.objective import run_time_text
 from gctrace_analyzer.advise.prediction.model import Setting
+from gctrace_analyzer.advise.prediction.outcome import whole_mib
 from gctrace_analyzer.analysis.pauses import after_start_up_ms
 from gctrace_analyzer.analysis.rules import headline_levels
 from gctrace_analyzer.analysis.rules.finding import gc_cpu_text, often_text, percent
@@ -95,10 +96,11 @@ def _effects(first: Row, present: Row, whole: float | None) -> Iterator[str]:
         ends = [first[f"heap_peak_mib_{end}"] for end in ("low", "high")]
         # The present peak may be of a burst, which the setting does not prevent.
         may_stay = peak < old <= (ends[1] or 0.0)
-        new = size_text(peak)
-        if may_stay and new != size_text(old):
+        # In whole MiB, as the log and the table of the recommendation have it.
+        new, was = (size_text(whole_mib(size)) for size in (peak, old))
+        if may_stay and new != was:
             new = between_text(*map(size_text, ends))
-        yield _instead("heap peak", new, size_text(old))
+        yield _instead("heap peak", new, was)
 
 
 def _instead(name: str, new: str, old: str) -> str:
