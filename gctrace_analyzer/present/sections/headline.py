@@ -17,6 +17,7 @@ from gctrace_analyzer.advise.subject import GROWS
 from gctrace_analyzer.advise.verdict import too_large_for_container
 from gctrace_analyzer.analysis.cycles import median_over_time, usual_interval_ms
 from gctrace_analyzer.analysis.metrics.goroutines import GREW
+from gctrace_analyzer.analysis.printed_shares import percent_text
 from gctrace_analyzer.analysis.rules.finding import rate_text
 from gctrace_analyzer.analysis.settings.naming import (
     distinct,
@@ -284,9 +285,9 @@ def _cores(report: Report) -> str:
     """Returns GC CPU in CPUs, and its share with idle marking: `0.63 of 2 CPUs; 40 % with idle`."""
     s = report.analysis.summary
     if s.is_too_short_for_rates:
-        printed = last_printed(report.analysis)
-        is_of_one = len(report.analysis.tables["processes"]) == 1 and printed is not None
-        since = f"; {printed or '< 1'} % since the start" if is_of_one else ""
+        is_of_one = len(report.analysis.tables["processes"]) == 1
+        printed = last_printed(report.analysis) if is_of_one else None
+        since = "" if printed is None else f"; {percent_text(printed)} since the start"
         return f"of CPU time in {duration(s.span_s)}{since}"
     note = "of all CPU"
     if s.gc_cpu_most_cores is not None and s.cpus is not None:
