@@ -14,7 +14,6 @@ from hypothesis import strategies as st
 import gctrace_analyzer as gca
 from gctrace_analyzer.analysis.durations import correct_durations
 from gctrace_analyzer.analysis.summary import caveats, log_check_points
-from gctrace_analyzer.analysis.thresholds import DEFAULT
 from gctrace_analyzer.testing import read_text
 from tests.helpers.facts import facts_of, log_of
 from tests.helpers.lines import LINES
@@ -167,7 +166,7 @@ def test_what_a_line_format_does_not_show_is_said() -> None:
 )
 def test_impossible_values_are_counted(impossible: dict[str, int], sentence: str) -> None:
     run = read_text(log_of(30))
-    found = caveats(run.cycles, run.processes, impossible, None, DEFAULT, run.processes)
+    found = caveats(run.cycles, run.processes, impossible, None, run.processes)
     (only,) = found
     assert only.startswith(sentence)
 
