@@ -8,11 +8,11 @@ from gctrace_analyzer.advise.objective import run_time_text
 from gctrace_analyzer.advise.prediction.model import Setting
 from gctrace_analyzer.advise.prediction.outcome import whole_mib
 from gctrace_analyzer.analysis.pauses import after_start_up_ms
+from gctrace_analyzer.analysis.printed_shares import percent_text, since_start
 from gctrace_analyzer.analysis.rules import headline_levels
 from gctrace_analyzer.analysis.rules.finding import gc_cpu_text, often_text, percent
 from gctrace_analyzer.analysis.settings.naming import gogc_range
 from gctrace_analyzer.analysis.trend import rise_of_few
-from gctrace_analyzer.ingest.rows import not_null
 from gctrace_analyzer.units import (
     LEAST_CORES,
     between_text,
@@ -156,7 +156,7 @@ def last_printed(analysis: Analysis, process: int | None = None) -> int | None:
     s = analysis.summary if process is None else analysis.summary_of(process)
     if s.is_too_short_for_rates and cycles["gc_num"].min() == 1:
         return None
-    return next(iter(not_null(cycles["gc_cpu_since_start_pct"]).tail(1)), None)
+    return next(iter(since_start(cycles)["percent"].tail(1)), None)
 
 
 def _gc_cpu(s: Summary, printed: int | None) -> str:
@@ -175,14 +175,14 @@ def _gc_cpu(s: Summary, printed: int | None) -> str:
         up_to = "up to " if s.gc_cpu_range else ""
         known.append(f"{up_to}{cores_text(s.gc_cpu_most_cores, s.cpus)}")
     if printed is not None and printed >= max(_MORE * 100 * (s.gc_cpu_share or 0), _LEAST_PCT):
-        known.append(f"{printed} % since the start")
+        known.append(f"{percent_text(printed)} since the start")
     more = f" ({'; '.join(known)})" if known else ""
     when = " while its cycles ran" if s.is_of_single_cycles else ""
     return f"GC takes {gc_cpu_text(s)} of the CPU{more}{when}"
 
 
 def _since_start(printed: int) -> str:
-    return f"{printed or 'under 1'} % of the CPU since the start"
+    return f"{percent_text(printed)} of the CPU since the start"
 
 
 def longest_pause_after_start_up(analysis: Analysis) -> float | None:
@@ -308,8 +308,7 @@ def is_range(analysis: Analysis) -> bool:
 def _may_be_costly(analysis: Analysis) -> bool:
     """Returns whether a figure would be a problem, if only there were enough cycles to prove it."""
     s, t = analysis.summary, analysis.thresholds
-    before = not_null(analysis.cycles["gc_cpu_since_start_pct"]).tail(1)
-    was_costly = bool((before > 100 * t.gc_cpu_warn).any())
+    was_costly = bool((since_start(analysis.cycles)["percent"] > 100 * t.gc_cpu_warn).any())
     costly = bool(headline_levels.costly(analysis.summaries.values(), t))
     if s.is_of_single_cycles and (analysis.cycles["start_s"] > t.short_log_s).all():
         # The runtime's share since the start says more than the time of a single cycle.

@@ -424,7 +424,7 @@ class Analysis:
                 self.post_mortems,
                 thresholds=self.thresholds,
                 growth_of=self.live_growth,
-                moved_of=lambda cycles, _: self.moved(cycles["process"][0]),
+                moved_of=self.moved,
                 regimes_of=self.regimes_of,
                 pauses_of=self.dumps.cycle_pauses if self.by_dumps else lambda _: None,
                 rules=metrics_findings.RULES if self.by_dumps else diagnose.PROCESS_RULES,

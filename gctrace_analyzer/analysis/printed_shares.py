@@ -108,13 +108,25 @@ def about_range(spans: pl.DataFrame, *, by_print: bool) -> str:
 _PRINTED = "gc_cpu_since_start_pct"
 
 
+def since_start(cycles: pl.DataFrame) -> pl.DataFrame:
+    """Returns the share since the start that each process printed last, if any.
+
+    The columns are `process`, `until_s`, `gc_num` and `percent`, a whole number. The runtime
+    calculates it at the end of a cycle, which is `until_s`.
+    """
+    printed = cycles.filter(column_of(cycles, _PRINTED).is_not_null())
+    ends = end_s().alias("until_s"), pl.col("gc_num"), pl.col(_PRINTED).alias("percent")
+    return of_each_process(printed, *(own.last() for own in ends))
+
+
+def percent_text(percent: float) -> str:
+    """Formats a share that the runtime truncates to a whole number: `12 %`, `under 1 %`."""
+    return f"{percent:.0f} %" if percent else "under 1 %"
+
+
 def costly_since_start(cycles: pl.DataFrame, t: Thresholds) -> str:
     """Returns the GC CPU since a process's start, if it is high and the log has little of it."""
-    until_s, share = pl.col("until_s"), pl.col(_PRINTED)
-    # The runtime calculates the percentage at the end of a cycle.
-    last = of_each_process(
-        cycles, end_s().last().alias("until_s"), pl.col("gc_num", _PRINTED).last()
-    )
+    until_s, share, last = pl.col("until_s"), pl.col("percent"), since_start(cycles)
     # Only after some cycles, half of them later than the warm-up.
     many = (pl.col("gc_num") >= t.short_log_cycles) & (until_s >= 2 * t.warm_up_s)
     is_long = (until_s >= t.short_log_s) | many
@@ -125,7 +137,7 @@ def costly_since_start(cycles: pl.DataFrame, t: Thresholds) -> str:
     who = f", process {worst['process']}" if len(last) > 1 else ""
     return (
         f"Since the start ({duration_text(worst['until_s'])}, {worst['gc_num']:,} cycles{who}), GC "
-        f"has taken {worst[_PRINTED]:.0f} % of the CPU, as the runtime prints."
+        f"has taken {percent_text(worst['percent'])} of the CPU, as the runtime prints."
     )
 
 
@@ -136,7 +148,7 @@ _SMALL_PART = 0.1
 def about_late_log(cycles: pl.DataFrame) -> Iterator[str]:
     """Yields the GC CPU since the start of processes that a log covers only in small part."""
     if is_one_process(cycles):
-        for begin_s, gc_num, share in _since_start(cycles):
+        for begin_s, gc_num, share in _of_late(cycles):
             yield (
                 f"The log begins {duration_text(begin_s)} after the start of the process, at "
                 f"cycle {gc_num:,}; since the start, GC has taken {share} of the CPU, "
@@ -146,7 +158,7 @@ def about_late_log(cycles: pl.DataFrame) -> Iterator[str]:
         taken = [
             f"{share} in process {own['process'][0]} ({duration_text(begin_s)})"
             for own in by_process(cycles)
-            for begin_s, _, share in _since_start(own)
+            for begin_s, _, share in _of_late(own)
         ]
         if taken:
             yield (
@@ -159,14 +171,13 @@ _FEW_PROCESSES = 4
 """Processes. With more, a note would be too long."""
 
 
-def _since_start(own: pl.DataFrame) -> Iterator[tuple[float, int, str]]:
+def _of_late(own: pl.DataFrame) -> Iterator[tuple[float, int, str]]:
     """Yields the first time and number of a process's cycles, and its share, for few processes."""
-    printed = column_of(own, "gc_cpu_since_start_pct")
-    if printed.null_count() or own["gc_num"].min() == 1:
+    if column_of(own, _PRINTED).null_count() or own["gc_num"].min() == 1:
         return
     (begin, first), (end, last) = (own["start_s", "gc_num"].row(at) for at in (0, -1))
     if begin is not None and (last - first >= 2 * len(own) or end - begin < _SMALL_PART * end):
-        yield begin, first, f"{printed[-1]:.0f} %" if printed[-1] else "less than 1 %"
+        yield begin, first, percent_text(since_start(own)["percent"].item())
 
 
 def _procs(spans: pl.DataFrame) -> float:

@@ -234,7 +234,7 @@ def summarize(
         **totals.figures(),
         **_unknown(totals),
         "missing_cycles": int(processes["missing_cycles"].sum()),
-        **growth_figures(cycles, DEFAULT),
+        **growth_figures(cycles),
         "log_check_points": check,
         "printed_cpu_s": _sum_of_lines(spans),
     }
@@ -244,7 +244,7 @@ def summarize(
         # The sizes deny that what is allocated during marking survives.
         figures["true_live_heap_mib"] = None
     own = diagnosed(of_programs(processes, notes), DEFAULT)
-    warnings = [*caveats(cycles, processes, impossible or {}, check, DEFAULT, own)]
+    warnings = [*caveats(cycles, processes, impossible or {}, check, own)]
     has_gaps = figures["missing_cycles"] > 0
     of_gc, added_up = (figures[name] for name in ("assist_share_of_gc_cpu", "gc_cpu_share"))
     bounds = with_printed if _contradicts(check, has_gaps=has_gaps) else bounded
@@ -282,11 +282,11 @@ def _unknown(totals: Totals) -> dict[str, None]:
     return dict.fromkeys(name for name in FIGURES if name.startswith(of_time))
 
 
-def growth_figures(cycles: pl.DataFrame, thresholds: Thresholds) -> dict[str, Any]:
+def growth_figures(cycles: pl.DataFrame) -> dict[str, Any]:
     """Returns the growth of the live heap; None if the cycles come from several processes."""
     if len(cycles) < MIN_POINTS or not is_one_process(cycles):
         return growth_of(None)
-    return growth_of(since(cycles[["start_s", "heap_live_mib"]], thresholds.warm_up_s))
+    return growth_of(since(cycles[["start_s", "heap_live_mib"]], DEFAULT.warm_up_s))
 
 
 def growth_of(live: pl.DataFrame | None) -> dict[str, Any]:
@@ -312,7 +312,6 @@ def caveats(
     processes: pl.DataFrame,
     impossible: Mapping[str, int],
     check_points: float | None,
-    thresholds: Thresholds,
     own: pl.DataFrame,
 ) -> Iterator[str]:
     """Yields a sentence for each reason why figures may be wrong or incomplete.
@@ -322,11 +321,10 @@ def caveats(
         processes: `schema.PROCESSES` of these cycles.
         impossible: number of values dropped as impossible, by column.
         check_points: what `log_check_points` returned.
-        thresholds: the limits above which differences matter.
         own: the rows of the processes with findings.
     """
     yield from _about_reading(cycles, processes, own, impossible)
-    yield from _about_length(cycles, thresholds)
+    yield from _about_length(cycles)
     yield from _about_meaning(cycles)
     yield from about_late_log(cycles)
     points = check_points or 0.0
@@ -379,7 +377,7 @@ def _about_reading(
 
 def seen_anyway(cycles: pl.DataFrame, processes: pl.DataFrame) -> frozenset[str]:
     """Returns the caveats that a report shows without a sentence: in its title and headings."""
-    own = (*_about_several(cycles, processes), *_about_length(cycles, DEFAULT))
+    own = (*_about_several(cycles, processes), *_about_length(cycles))
     return frozenset(own)
 
 
@@ -419,8 +417,8 @@ def ignored(impossible: Mapping[str, int]) -> Iterator[str]:
     )
 
 
-def _about_length(cycles: pl.DataFrame, thresholds: Thresholds) -> Iterator[str]:
-    if 0 < len(cycles) < thresholds.short_log_cycles:
+def _about_length(cycles: pl.DataFrame) -> Iterator[str]:
+    if 0 < len(cycles) < DEFAULT.short_log_cycles:
         count = "1 cycle" if len(cycles) == 1 else f"{len(cycles)} cycles"
         yield f"With only {count}, rates and percentiles are imprecise."
 

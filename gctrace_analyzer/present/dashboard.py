@@ -216,8 +216,6 @@ def _at_the_end(figure: KeyFigure, report: Report) -> KeyFigure:
     parts = [part for part in (first, *others) if not part.startswith("last ")]
     if first.startswith("median"):
         parts[:1] = ["last", f"{first} {figure.value}"]
-    elif first.startswith("since"):
-        parts[:1] = ["last", f"{figure.value} {first}"]
     return replace(figure, value=format.live_heap(last), note="; ".join(parts))
 
 

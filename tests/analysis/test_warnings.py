@@ -14,7 +14,6 @@ from hypothesis import strategies as st
 import gctrace_analyzer as gca
 from gctrace_analyzer.analysis.durations import correct_durations
 from gctrace_analyzer.analysis.summary import caveats, log_check_points
-from gctrace_analyzer.analysis.thresholds import DEFAULT
 from gctrace_analyzer.testing import read_text
 from tests.helpers.facts import facts_of, log_of
 from tests.helpers.lines import LINES
@@ -122,7 +121,7 @@ def test_of_a_small_part_of_a_run_the_share_since_the_start_is_said() -> None:
     assert about("".join(late[-90:]), said) == about("".join(late), said) == []
     other = log_of(30, percent=0, background=1, live=9, start=17, end=18, goal=18)
     two = "".join(late[-5:]) + other.splitlines(keepends=True)[-1]
-    assert about(two, "10 % in process 0 (23 s), less than 1 % in process 1 (6.0 s).")
+    assert about(two, "10 % in process 0 (23 s), under 1 % in process 1 (6.0 s).")
 
 
 def test_missing_lines_are_counted() -> None:
@@ -167,7 +166,7 @@ def test_what_a_line_format_does_not_show_is_said() -> None:
 )
 def test_impossible_values_are_counted(impossible: dict[str, int], sentence: str) -> None:
     run = read_text(log_of(30))
-    found = caveats(run.cycles, run.processes, impossible, None, DEFAULT, run.processes)
+    found = caveats(run.cycles, run.processes, impossible, None, run.processes)
     (only,) = found
     assert only.startswith(sentence)
 

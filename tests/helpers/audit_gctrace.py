@@ -369,9 +369,9 @@ def counts(trace: Trace, said: Said) -> Iterator[Pair]:  # noqa: C901  # several
         steady = [c.num for c in cycles if c.at_s >= 0.51 and not c.forced]
         if len(steady) > 1:
             yield "no steady cycle", steady
-    begins = rf"log begins ({TIME}) after .*?, at cycle (\d[\d,]*); since the start, GC has taken (less than 1|\d+) %"
+    begins = rf"log begins ({TIME}) after .*?, at cycle (\d[\d,]*); since the start, GC has taken (under 1|\d+) %"
     for begin, num, share in said.all(begins):
-        own = number(num), 0 if "less" in share else int(share)
+        own = number(num), 0 if "under" in share else int(share)
         if own != (cycles[0].num, cycles[-1].pct) or not is_about(
             milliseconds(begin) / 1000, cycles[0].at_s, 0.1
         ):

@@ -15,6 +15,7 @@ from gctrace_analyzer.analysis.spans import of_cycles
 from gctrace_analyzer.analysis.summary import summarize
 from gctrace_analyzer.analysis.thresholds import DEFAULT
 from gctrace_analyzer.analysis.timeline.episodes import as_table, enrich, fills, found_in
+from gctrace_analyzer.analysis.timeline.levels import moved
 from gctrace_analyzer.analysis.trend import live_growth
 from gctrace_analyzer.testing import read_text
 
@@ -53,6 +54,7 @@ def facts_of_run(run: gca.Run, **settings: Any) -> ProcessFacts:
         episodes=episodes(enriched),
         thresholds=DEFAULT,
         growth=live_growth(enriched),
+        moved=moved(enriched),
         settings=known,
         regimes=next(iter(found.values()), ()),
     )

@@ -1236,7 +1236,7 @@ def test_one_cycle_has_shares_of_its_own_time_and_no_course() -> None:
     figures = {
         each.label: each for each in headline.with_trends(report, headline.state(report))
     }
-    assert figures["GC CPU"].note == "of CPU time in 5.1 ms; < 1 % since the start"
+    assert figures["GC CPU"].note == "of CPU time in 5.1 ms; under 1 % since the start"
     assert figures["Pauses"].note.endswith(" of the cycle")
     assert figures["Mark assist"].note == "of GC CPU"
     assert not any(each.trend for each in figures.values())

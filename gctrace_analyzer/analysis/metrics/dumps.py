@@ -16,6 +16,7 @@ from gctrace_analyzer.analysis.settings.regimes import regimes_of_intervals
 from gctrace_analyzer.analysis.summary import ignored
 from gctrace_analyzer.analysis.timeline import thrashing
 from gctrace_analyzer.analysis.timeline.segments import segments_of_spans
+from gctrace_analyzer.frozen import computed_once
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -40,7 +41,6 @@ class Dumps:
         self._log = log
         self._thresholds = thresholds
         self._settings = settings
-        self._cycle_pauses: dict[int, CyclePauses | None] = {}
 
     @cached_property
     def _kinds(self) -> Mapping[str, str]:
@@ -132,18 +132,14 @@ class Dumps:
         """Returns the figures of one process."""
         return summarize(self.of(process), self._pauses.filter(process=process))
 
+    @computed_once
     def cycle_pauses(self, process: int) -> CyclePauses | None:
         """Returns what is known of the pauses of one process's cycles."""
-        if process not in self._cycle_pauses:
-            own = self.of(process)
-            if own.width:
-                rows = own.with_row_index("row")
-                single = intervals.in_intervals(self._pauses.filter(process=process), rows)
-                pauses = pause_bounds.of_cycles(own, single, self._thresholds)
-            else:
-                pauses = None
-            self._cycle_pauses[process] = pauses
-        return self._cycle_pauses[process]
+        if not (own := self.of(process)).width:
+            return None
+        rows = own.with_row_index("row")
+        single = intervals.in_intervals(self._pauses.filter(process=process), rows)
+        return pause_bounds.of_cycles(own, single, self._thresholds)
 
     @property
     def pauses_are_short(self) -> bool:

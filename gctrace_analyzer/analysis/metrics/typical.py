@@ -15,7 +15,7 @@ import polars as pl
 from gctrace_analyzer.analysis.metrics import goroutines
 from gctrace_analyzer.analysis.settings.search import DEFAULT_GOGC
 from gctrace_analyzer.analysis.summary import Summary, growth_figures
-from gctrace_analyzer.analysis.thresholds import DEFAULT, Thresholds
+from gctrace_analyzer.analysis.thresholds import DEFAULT
 from gctrace_analyzer.analysis.totals import Totals
 
 ENABLE = "collectors.WithGoCollectorRuntimeMetrics(collectors.MetricsAll)"
@@ -45,9 +45,9 @@ def summarize(spans: pl.DataFrame, pauses: pl.DataFrame, notes: Sequence[str] = 
             "stw_max_ms": _longest_pause_ms(spans),
         }
         points = spans.select("process", "heap_live_mib", start_s="end_s").drop_nulls()
-        figures |= growth_figures(points, DEFAULT)
+        figures |= growth_figures(points)
         figures["estimated"] = tuple(_estimated(spans, figures))
-    figures["warnings"] = (*_warnings(spans, figures, DEFAULT), *notes)
+    figures["warnings"] = (*_warnings(spans, figures), *notes)
     summary = Summary(**figures)
     return replace(summary, gc_interval_p50_ms=None) if summary.rate_factors else summary
 
@@ -166,9 +166,7 @@ def _estimated(intervals: pl.DataFrame, figures: dict[str, Any]) -> Iterator[str
     yield from (name for name in figures if name in names and figures[name] is not None)
 
 
-def _warnings(
-    intervals: pl.DataFrame, figures: dict[str, Any], thresholds: Thresholds
-) -> Iterator[str]:
+def _warnings(intervals: pl.DataFrame, figures: dict[str, Any]) -> Iterator[str]:
     if not intervals.width or not len(intervals):
         yield (
             "There is only one dump of each process, so nothing is known about GC over time: "
@@ -181,7 +179,7 @@ def _warnings(
             f"The figures cover {processes} processes together; the table `processes` lists "
             "them separately."
         )
-    if 0 < figures["cycles"] < thresholds.short_log_cycles:
+    if 0 < figures["cycles"] < DEFAULT.short_log_cycles:
         cycles = "1 cycle" if figures["cycles"] == 1 else f"{figures['cycles']} cycles"
         yield f"With only {cycles}, rates are imprecise."
     if intervals["gc_cycles"].count() == 0:
@@ -210,7 +208,7 @@ def _warnings(
     if len(shown):
         limits = " and ".join(f"{limit:.0f} MiB" for limit in shown)
         yield f"No metric shows GOMEMLIMIT; the heap goal follows a limit of {limits}."
-    yield from _limiter(intervals, thresholds)
+    yield from _limiter(intervals)
     yield from goroutines.growth(intervals)
     if figures["stw_max_ms"] is not None:
         yield "Metrics show one pause per cycle: the sum of its two pauses."
@@ -229,12 +227,12 @@ def _how_estimated(intervals: pl.DataFrame) -> str:
     return " and GOGC" if known else " and from what a cycle allocates: it is a rough value"
 
 
-def _limiter(intervals: pl.DataFrame, thresholds: Thresholds) -> Iterator[str]:
+def _limiter(intervals: pl.DataFrame) -> Iterator[str]:
     """Yields how often the CPU limiter was active, if only at times."""
     acted, known = intervals.select(
         pl.col("limiter_active").sum(), pl.col("limiter_active").count().alias("known")
     ).row(0)
-    if 0 < acted <= thresholds.thrash_limited_share * known:
+    if 0 < acted <= DEFAULT.thrash_limited_share * known:
         yield (
             f"The runtime's GC CPU limiter acted in {acted} of {known} intervals: there, GC took "
             "over half of the CPU for a second or longer."

@@ -156,7 +156,7 @@ def diagnose(
     *,
     thresholds: Thresholds,
     growth_of: Callable[[int], LiveGrowth | None],
-    moved_of: Callable[[pl.DataFrame, Thresholds], Moved | None],
+    moved_of: Callable[[int], Moved | None],
     regimes_of: Callable[[int], tuple[Regime, ...]],
     pauses_of: Callable[[int], CyclePauses | None],
     rules: Sequence[Rule[ProcessFacts]] = PROCESS_RULES,
@@ -175,7 +175,7 @@ def diagnose(
         deaths: post-mortems.
         thresholds: the limits of all rules.
         growth_of: returns the growth of the live heap of a process.
-        moved_of: returns the level that the live heap moved to in the cycles of a process.
+        moved_of: returns the level that the live heap of a process moved to and stayed at.
         regimes_of: returns the settings that a process ran under.
         pauses_of: returns the pauses of a process that metrics show.
         rules: the rules about one process that the input has evidence for.
@@ -196,7 +196,7 @@ def diagnose(
             missing_cycles=rows.get(process, {}).get("missing_cycles", 0),
             go_versions=_go_versions(settings, rows.get(process, {})),
             growth=growth_of(process),
-            moved_of=moved_of,
+            moved=moved_of(process),
             regimes=regimes_of(process),
             cycle_pauses=pauses_of(process),
             is_benchmark=is_benchmark,

@@ -14,7 +14,6 @@ import polars as pl
 from gctrace_analyzer import schema
 from gctrace_analyzer.analysis.cycles import with_held
 from gctrace_analyzer.analysis.settings.setters import limit_sets_most_goals
-from gctrace_analyzer.analysis.timeline.levels import Moved, moved
 from gctrace_analyzer.frozen import frozen
 from gctrace_analyzer.ingest.rows import column_of, complete, median, since, where, with_largest
 from gctrace_analyzer.units import between_text, digits, frequency_text, without_noise
@@ -33,6 +32,7 @@ if TYPE_CHECKING:
     from gctrace_analyzer.analysis.settings.regimes import Regime
     from gctrace_analyzer.analysis.summary import Summary
     from gctrace_analyzer.analysis.thresholds import Thresholds
+    from gctrace_analyzer.analysis.timeline.levels import Moved
     from gctrace_analyzer.analysis.trend import LiveGrowth
     from gctrace_analyzer.schema import Row
 
@@ -66,7 +66,7 @@ class ProcessFacts:
         go_versions: the oldest and the newest Go release that prints such lines.
         matched: ids of the rules that have matched in this process so far.
         growth: the growth of the live heap; None if it is small or not significant.
-        moved_of: returns `moved` of these cycles.
+        moved: the level that the live heap moved to and stayed at; None if it did not.
         regimes: the settings it ran under, in order of time; empty for metrics.
         cycle_pauses: the pauses that metrics show, because their `cycles` lack them.
         is_benchmark: whether the log has results of benchmarks.
@@ -83,7 +83,7 @@ class ProcessFacts:
     go_versions: tuple[tuple[int, int] | None, tuple[int, int] | None] = (None, None)
     matched: set[str] = field(default_factory=set)
     growth: LiveGrowth | None = None
-    moved_of: Callable[[pl.DataFrame, Thresholds], Moved | None] = moved
+    moved: Moved | None = None
     regimes: tuple[Regime, ...] = ()
     cycle_pauses: CyclePauses | None = None
     is_benchmark: bool = False
@@ -158,11 +158,6 @@ class ProcessFacts:
         """The live heap of the cycles with a time, and their lines."""
         needed = with_held(self.cycles)[["start_s", "heap_live_mib", "source", "line_no"]]
         return complete(needed, "start_s", "heap_live_mib")
-
-    @cached_property
-    def moved(self) -> Moved | None:
-        """The level that the live heap moved to and stayed at; None if it did not."""
-        return self.moved_of(self.cycles, self.thresholds)
 
     @cached_property
     def limit_sets_most_goals(self) -> bool:

@@ -293,14 +293,15 @@ def _values(frame: pl.DataFrame, name: str, digits: int = _DIGITS) -> pl.Series:
     )
 
 
-def first_page(
-    table: Records, zero: datetime | None, rows: int = 25
-) -> Iterator[tuple[str, ...]]:
+_FIRST_ROWS = 25
+
+
+def first_page(table: Records, zero: datetime | None) -> Iterator[tuple[str, ...]]:
     """Yields the rows with the longest pauses as text, for readers that run no scripts."""
     columns = table.columns
     if not columns:
         return
-    order = largest(columns[table.sort].values, rows).to_list()
+    order = largest(columns[table.sort].values, _FIRST_ROWS).to_list()
     # Reading single values of a column is slow.
     chosen = [column.values[order].to_list() for column in columns]
     for at, row in zip(order, zip(*chosen, strict=True), strict=True):

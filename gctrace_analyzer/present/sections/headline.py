@@ -6,8 +6,6 @@ import math
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-import polars as pl
-
 from gctrace_analyzer.advise.phrases import (
     TO_JUDGE,
     last_printed,
@@ -17,6 +15,7 @@ from gctrace_analyzer.advise.subject import GROWS
 from gctrace_analyzer.advise.verdict import too_large_for_container
 from gctrace_analyzer.analysis.cycles import median_over_time, usual_interval_ms
 from gctrace_analyzer.analysis.metrics.goroutines import GREW
+from gctrace_analyzer.analysis.printed_shares import percent_text
 from gctrace_analyzer.analysis.rules.finding import rate_text
 from gctrace_analyzer.analysis.settings.naming import (
     distinct,
@@ -29,7 +28,6 @@ from gctrace_analyzer.analysis.settings.naming import (
 from gctrace_analyzer.analysis.thresholds import DEFAULT
 from gctrace_analyzer.frozen import frozen
 from gctrace_analyzer.ingest.evidence.words import OF_CRASH, after_crash
-from gctrace_analyzer.ingest.rows import median as median_of
 from gctrace_analyzer.ingest.rows import not_null
 from gctrace_analyzer.present.document import KeyFigure, Statement
 from gctrace_analyzer.present.format import (
@@ -56,7 +54,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from gctrace_analyzer.analysis.postmortem.post_mortems import PostMortem
-    from gctrace_analyzer.analysis.rules.finding import Finding
     from gctrace_analyzer.analysis.summary import Summary
     from gctrace_analyzer.present.report import Report
 
@@ -284,9 +281,9 @@ def _cores(report: Report) -> str:
     """Returns GC CPU in CPUs, and its share with idle marking: `0.63 of 2 CPUs; 40 % with idle`."""
     s = report.analysis.summary
     if s.is_too_short_for_rates:
-        printed = last_printed(report.analysis)
-        is_of_one = len(report.analysis.tables["processes"]) == 1 and printed is not None
-        since = f"; {printed or '< 1'} % since the start" if is_of_one else ""
+        is_of_one = len(report.analysis.tables["processes"]) == 1
+        printed = last_printed(report.analysis) if is_of_one else None
+        since = "" if printed is None else f"; {percent_text(printed)} since the start"
         return f"of CPU time in {duration(s.span_s)}{since}"
     note = "of all CPU"
     if s.gc_cpu_most_cores is not None and s.cpus is not None:
@@ -310,14 +307,10 @@ def _these(s: Summary, one: str, several: str) -> str:
 
 
 def _live(report: Report, p50: float) -> tuple[str, str]:
-    """Returns the live heap and its kind: the median, the median since it moved, or the last."""
+    """Returns the live heap and its kind: the median or the last."""
     if (end := _end(report)) is not None:
         growth = _growth(report, "").replace("median", f"median {live_heap(p50)}")
         return live_heap(end.live_mib), f"last; {growth}"
-    if (moved := _moved(report)) is not None:
-        at, before = moved.start_s or 0.0, live_heap(moved.figures["before_mib"])
-        since = f"since {duration(at)}; {before} before"
-        return live_heap(moved.figures["after_mib"]), since
     p50, word = _over_time(report, "heap_live_mib", p50)
     value, last = (show(report, "heap_live_mib", p50) for show in (usual_size, _last_if_far))
     is_few = few_sizes(report, "heap_live_mib") is not None
@@ -330,11 +323,6 @@ def _goal(report: Report, p50: float) -> tuple[str, str]:
     if end is not None and end.goal_mib:
         parts = filter(None, (end.which_goal, f"median {mib(p50)}", setter))
         return mib(end.goal_mib), "; ".join(parts)
-    if end is None and (moved := _moved(report)) is not None:
-        later = report.analysis.cycles.filter(pl.col("start_s") > moved.start_s)
-        since = f"since {duration(moved.start_s or 0.0)}"
-        note = "; ".join(filter(None, (since, setter)))
-        return mib(median_of(later["heap_goal_mib"])), note
     p50, word = _over_time(report, "heap_goal_mib", p50)
     last = _last_if_far(report, "heap_goal_mib", p50)
     word = "" if word == "median" else word
@@ -356,13 +344,6 @@ def _large_roots(report: Report) -> Iterator[str]:
                 yield f"{mib(size_mib)} of {name}"
 
 
-def _moved(report: Report) -> Finding | None:
-    """Returns the finding that the live heap of the only process moved to another level."""
-    if len(report.analysis.tables["processes"]) > 1:
-        return None
-    return next((each for each in report.analysis.findings if each.id == "GC022"), None)
-
-
 def _death(report: Report) -> PostMortem | None:
     """Returns the death that the report is about, if the last live heap before it is known."""
     if not is_of_death(report) or len(report.analysis.tables["processes"]) > 1:
@@ -380,7 +361,7 @@ class _End:
 
 
 def _end(report: Report) -> _End | None:
-    """Returns the end of a process that died or whose live heap still grows; else None."""
+    """Returns the end of a process that died or whose live heap still grows or moved; else None."""
     if (death := _death(report)) is not None:
         which = "next" if death.next_goal_mib else "last"
         return _End(death.live_mib, death.next_goal_mib or death.goal_mib, which)
@@ -388,7 +369,7 @@ def _end(report: Report) -> _End | None:
     if process is None or len(analysis.tables["processes"]) > 1 or analysis.cycles.is_empty():
         return None
     growth = analysis.live_growth(process)
-    if growth is None or not growth.is_steady:
+    if not (growth is not None and growth.is_steady) and analysis.moved(process) is None:
         return None
     live, goals = (not_null(analysis.cycles[f"heap_{what}_mib"]) for what in ("live", "goal"))
     return _End(live[-1], goals[-1] if len(goals) else None, "last")

@@ -92,7 +92,7 @@ def _blocks(report: Report) -> Iterator[Block]:
     # Without GC cycles, a unit's CPU time is the only known cost.
     brief = [] if report.analysis.summary.cycles else units
     yield Folded("Details", lambda: [*overview.about_cycles(report), *units], brief)
-    yield from _notes(report)
+    yield from _notes(report, statement.sentence)
 
 
 def _is_sick(statement: Statement) -> bool:
@@ -299,8 +299,8 @@ def _skipped(report: Report) -> Iterator[Block]:
         yield Paragraphs(damage, "yellow")
 
 
-def _notes(report: Report) -> Iterator[Block]:
-    """Yields caveats and the log's self-check; in brief, only those not mentioned above."""
+def _notes(report: Report, said: str) -> Iterator[Block]:
+    """Yields caveats and the log's self-check; in brief, those that nothing above says."""
     whole, analysis = [], report.analysis
     for at, text in enumerate(analysis.summary.warnings):
         whole.append(Sentence("" if at else "Note", text, "bold"))
@@ -308,7 +308,6 @@ def _notes(report: Report) -> Iterator[Block]:
         whole.append(Sentence("Check", check, "bold"))
     seen = seen_anyway(analysis.cycles, analysis.tables["processes"])
     seen |= {finding.evidence for finding in analysis.findings}
-    said = headline.verdict(report).sentence
     # A note on goroutines is shown with its number and its advice.
     parts = {
         text: text.split(": ", 1)[0 if text.startswith(GREW) else -1]

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from gctrace_analyzer.analysis.metrics import since_start
+from gctrace_analyzer.analysis.printed_shares import percent_text
 from gctrace_analyzer.ingest.believable import ABSURD_S
 from gctrace_analyzer.ingest.memstats import fields
 from gctrace_analyzer.present.document import KeyFigure
@@ -80,8 +81,8 @@ def of_unread(rejected: pl.DataFrame) -> str | None:
         )
         return (
             f"Of a gctrace line that could not be read ({place(row['source'], row['line_no'])}), "
-            f"the rest shows that GC took {'under 1' if cpu == '0' else cpu} % of the CPU in the "
-            f"first {duration(elapsed_s)} of the program.{heap or ''}"
+            f"the rest shows that GC took {percent_text(int(cpu))} of the CPU in the first "
+            f"{duration(elapsed_s)} of the program.{heap or ''}"
         )
     return None
 

@@ -197,7 +197,7 @@ def test_the_report_is_of_the_level_at_the_end() -> None:
         )
     )
     text = plain(document(run.report()))
-    assert re.search(r"Live heap +100 MiB.*; 400 MiB before", text)
+    assert re.search(r"Live heap +100 MiB +last; median .*; max 400 MiB", text)
     assert re.search(r"Heap goal +200 MiB", text)
     now = run.recommend().filter("now").row(0, named=True)
     assert now["heap_peak_mib"] == pytest.approx(200, abs=10)

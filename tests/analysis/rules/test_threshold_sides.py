@@ -28,6 +28,7 @@ from gctrace_analyzer.analysis.rules import (
 )
 from gctrace_analyzer.analysis.rules.finding import MemoryFacts
 from gctrace_analyzer.analysis.thresholds import DEFAULT
+from gctrace_analyzer.analysis.timeline import levels
 from tests.helpers.corpus import live
 from tests.helpers.facts import facts_of, log_of, matches
 
@@ -248,7 +249,8 @@ def test_a_finding_changes_at_its_threshold(case: Case) -> None:
     found = []
     for number in moved:
         to: Any = (119.9, number) if case.threshold == "periodic_s" else number
-        there = replace(facts, thresholds=replace(facts.thresholds, **{case.threshold: to}))
+        t = replace(facts.thresholds, **{case.threshold: to})
+        there = replace(facts, thresholds=t, moved=levels.moved(facts.cycles, t))
         severities = [each.severity for each in matches(case.rule, there, "GC005")]
         found.append(severities[0] if severities else None)
     assert found == [case.below, case.equal, case.above], f"at {at}"
