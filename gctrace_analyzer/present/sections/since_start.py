@@ -183,8 +183,8 @@ def is_costly(report: Report) -> bool:
 
 
 def _ended_early(rows: pl.DataFrame, few: int) -> pl.Series:
-    """Returns whether a share is GCCPUFraction after few cycles, which may be of the start-up."""
-    of_fraction = pl.col("available_cpu_s").is_null() & (pl.col("gc_cycles") < few)
+    """Returns whether a share is of few cycles at unknown times, which may be of the start-up."""
+    of_fraction = pl.col("cycles_s").is_null() & (pl.col("gc_cycles") < few)
     return rows.select(of_fraction.fill_null(value=False)).to_series()
 
 
