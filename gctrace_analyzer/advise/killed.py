@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from itertools import pairwise
+import math
+from itertools import accumulate, pairwise
 from typing import TYPE_CHECKING
 
 from gctrace_analyzer.advise.subject import advised_process
@@ -56,7 +57,12 @@ def killed(death: PostMortem, deaths: Sequence[PostMortem]) -> str:
     reasons = list(dict.fromkeys((*begin, *doubts, *death.reading[-1:])))
     which, first = which_of(death, deaths), f", first{at}" if len(deaths) > 1 and at else at
     if which and reasons:
-        reasons[0] = _about(which, reasons[0])
+        same = {
+            _what(other): None for other in deaths if other.reading[:1] == death.reading[:1]
+        }
+        names = " and ".join(name.removeprefix(_PROCESS_IN) for name in same)
+        is_of_all = _what(death) != which and len(same) <= _MOST_NAMES
+        reasons[0] = _about(names if is_of_all else which, reasons[0])
     causes = {other.cause for other in deaths}
     is_kernel = BY_KERNEL in causes and all(other.killer == "kernel" for other in deaths)
     cause = BY_KERNEL if is_kernel else "for lack of memory"
@@ -125,25 +131,38 @@ def _several(deaths: Sequence[PostMortem], cause: str, first: str) -> str:
     by_deed: dict[str, dict[str, list[PostMortem]]] = {}
     for death in deaths:
         names = by_deed.setdefault(death.deed, {})
-        names.setdefault(death.victim or death.subject, []).append(death)
+        names.setdefault(_what(death), []).append(death)
     chosen = [death.who != death.victim for death in deaths]
     count = sum(map(len, by_deed.values()))
     if count > _MOST_NAMES:
         again = "" if len(deaths) == count else often(deaths)
         size = f",{size}" if (size := _with_size(deaths)) else ""
-        said = f"{count} programs were {' or '.join(by_deed)}{again} {cause}{first}{size}."
+        parts = [name.startswith(_PROCESS_IN) for names in by_deed.values() for name in names]
+        what = "processes of units or containers" if all(parts) else "programs"
+        said = f"{count} {what} were {' or '.join(by_deed)}{again} {cause}{first}{size}."
     else:
         did = (
             _did(names, "chosen" if all(chosen) else deed) for deed, names in by_deed.items()
         )
         by_killer = " by the kernel's OOM killer" * all(chosen)
         said = f"{', and '.join(did)}{by_killer} {cause}{first}."
+        said = f"A{said[1:]}" if said.startswith(_PROCESS_IN) else said
     if not any(chosen):
         return said
     return (
         f"{said} The input does not show whether {'these' if all(chosen) else 'all of these'} "
         'or their children were killed: the line "Killed process" names the victim.'
     )
+
+
+_PROCESS_IN = "a process in "
+
+
+def _what(death: PostMortem) -> str:
+    """Returns what a death is of: of a unit or container, perhaps only a process was killed."""
+    name = death.victim or death.subject
+    is_part = death.subject.startswith(_PROCESS_IN.capitalize())
+    return f"{_PROCESS_IN}{name}" if is_part else name
 
 
 def _did(names: dict[str, list[PostMortem]], deed: str) -> str:
@@ -198,11 +217,19 @@ _REGULAR = 1.25
 
 
 def _apart(deaths: Sequence[PostMortem]) -> str:
-    """Returns the times between kills of one program, if one clock has all of them."""
-    since = [gap_s(deaths[0], other) for other in deaths]  # type: ignore[arg-type]  # times as in Death
-    at = sorted(second for second in since if second is not None)
+    """Returns the times between neighbouring kills of one program, if all are known."""
+    lines = sorted(deaths, key=lambda death: (death.source or "", death.line_no or 0))
+    steps = [
+        # Kernels of two hosts have clocks of their own.
+        gap_s(one, other) if one.source == other.source or other.logged_at else None  # type: ignore[arg-type]  # times as in Death
+        for one, other in pairwise(lines)
+    ]
+    known = [step for step in steps if step is not None and math.isfinite(step)]
+    if len(known) < len(steps):
+        return ""
+    at = sorted(accumulate(known, initial=0.0))
     gaps = sorted(b - a for a, b in pairwise(at) if b - a >= _AT_ONCE_S)
-    if len(at) < len(since) or not gaps:
+    if not gaps:
         return ""
     ends = list(dict.fromkeys(map(duration_text, (gaps[0], gaps[-1]))))
     span = " to ".join(ends)

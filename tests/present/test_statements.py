@@ -96,6 +96,84 @@ def test_the_times_between_kills_are_said(minutes: tuple[int, ...], apart: str) 
     assert ("every" in found.sentence or "apart" in found.sentence) == bool(apart)
 
 
+OF_BOOTS = (
+    "{}Out of memory: Killed process {} (api) total-vm:4205720kB, anon-rss:{}kB, file-rss:0kB, "
+    "shmem-rss:0kB"
+)
+
+
+@pytest.mark.parametrize(
+    ("prefixes", "apart"),
+    [
+        # A clock that falls began again: the time between two boots is unknown.
+        (("[698939.000] ", "[754740.500] ", "[ 2641.800] "), ""),
+        (("[   50.000] ", "[ 5000.000] ", "[  100.000] ", "[  300.000] "), ""),
+        (("[  100.000] ", "[  400.000] ", "[  900.000] "), "5m 00s to 8m 20s apart"),
+        # Dates decide, in any order of the lines.
+        (
+            (
+                "May  6 21:11:29 h kernel: [ 2641.800] ",
+                "May  5 01:32:58 h kernel: [698939.000] ",
+                "May  5 17:03:02 h kernel: [754740.500] ",
+            ),
+            "15h 30m to 1d 04h apart",
+        ),
+        (
+            ("Dec 31 23:30:00 h kernel: [ 900.000] ", "Jan  1 01:00:00 h kernel: [ 20.000] "),
+            "1h 30m apart",
+        ),
+    ],
+)
+def test_the_times_between_kills_are_on_one_clock(
+    prefixes: tuple[str, ...], apart: str
+) -> None:
+    lines = [OF_BOOTS.format(at, 9 + n, 3_000_000) for n, at in enumerate(prefixes)]
+    found = read_text("\n".join(lines)).report().verdict
+    assert found is not None
+    assert f"{len(prefixes)} times" in found.sentence
+    assert apart in found.sentence
+    assert ("every" in found.sentence or "apart" in found.sentence) == bool(apart)
+
+
+def test_kernels_of_two_hosts_have_clocks_of_their_own(tmp_path: Path) -> None:
+    for number, name in enumerate(("a.log", "b.log")):
+        line = OF_BOOTS.format(f"[ {100 + 900 * number}.000] ", 9 + number, 3_000_000)
+        (tmp_path / name).write_text(f"{line}\n")
+    found = gca.read(tmp_path / "a.log", tmp_path / "b.log").report().verdict
+    assert found is not None
+    assert "2 times" in found.sentence
+    assert "apart" not in found.sentence
+
+
+@pytest.mark.parametrize("sizes", [(3984240, 3069552, 3272096), (3069552, 3272096, 3984240)])
+def test_the_least_that_a_program_had_at_its_kills_counts(sizes: tuple[int, ...]) -> None:
+    """90 % of 3,069,552 kB are 2,697 MiB, whatever the order of the lines."""
+    lines = [OF_BOOTS.format(f"[{900 * n}.000] ", n, size) for n, size in enumerate(sizes, 1)]
+    run = read_text("\n".join(lines))
+    found = run.report().verdict
+    assert found is not None
+    for text in (found.action, *(death.advice[0] for death in run.post_mortems())):
+        assert "GOMEMLIMIT=2697MiB (90 % of the least that it had at a kill)" in text
+
+
+def test_a_process_in_a_unit_is_not_the_unit() -> None:
+    text = "".join(
+        f"2026-02-08T00:40:07.136882+00:00 w systemd[1]: {unit}: A process of this unit has been "
+        "killed by the OOM killer.\n"
+        for unit in ("system-postgresql.slice", "user@1021.service")
+    )
+    found = read_text(text).report().verdict
+    assert found is not None
+    begin = (
+        "A process in system-postgresql.slice and a process in user@1021.service were killed"
+    )
+    assert found.sentence.startswith(begin)
+    caveat = (
+        "system-postgresql.slice and user@1021.service: The input shows that a process in it"
+    )
+    assert caveat in found.sentence
+
+
 def test_an_eviction_is_no_oom_kill() -> None:
     text = (
         "Warning Evicted pod/api-{} The node was low on resource: memory. Threshold quantity: "

@@ -9,6 +9,8 @@ from gctrace_analyzer.frozen import frozen
 from gctrace_analyzer.units import MIB
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from gctrace_analyzer.analysis.postmortem.death import Death
     from gctrace_analyzer.analysis.postmortem.match import Match
     from gctrace_analyzer.analysis.trend import LiveGrowth
@@ -122,6 +124,7 @@ class Evidence:
     `is_before_limits` says that the program has a Go version without GOMEMLIMIT. `new_run_s` is the
     length of a log that may come from the container started after the kill, and `is_new_run` says
     that it does. `by_goals_mib` is the lowest and highest GOMEMLIMIT that the heap goals allow.
+    `least_had_mib` is the least that the program had at its kills, if they differ.
     """
 
     death: Death
@@ -133,6 +136,13 @@ class Evidence:
     by_goals_mib: tuple[float, float] | None = None
     new_run_s: float | None = None
     is_new_run: bool = False
+    least_had_mib: float | None = None
+
+    @property
+    def had_mib(self) -> float:
+        """Its anonymous memory, with swap where known, or else `own_mib`."""
+        own = self.death.own_bytes
+        return (own / MIB if own else self.own_mib) + (self.memory.swapped_mib or 0.0)
 
     @property
     def gomemlimit_most_mib(self) -> float:
@@ -160,3 +170,15 @@ class Evidence:
             # The kernel frees file pages before it kills.
             own = min(own, (self.death.anon_rss_bytes or 0) / MIB)
         return limit >= LEAST_LIMIT_MIB and 0 < own < MOST_OF_ALL * limit
+
+
+def least_had(deaths: Sequence[Evidence]) -> list[float | None]:
+    """Returns the least memory (MiB) that the program of each death had at its kills.
+
+    It is None if it had as much at all of them.
+    """
+    sizes: dict[str | None, set[float]] = {}
+    for facts in deaths:
+        sizes.setdefault(facts.death.victim, set()).add(facts.had_mib)
+    least = {victim: min(had - {0.0}) for victim, had in sizes.items() if len(had - {0.0}) > 1}
+    return [least.get(facts.death.victim) for facts in deaths]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING
 
 from gctrace_analyzer.analysis.postmortem.death import EVICTOR
@@ -302,16 +303,19 @@ def gomemlimit(facts: Evidence, settings: Settings) -> tuple[int | None, str] | 
     """
     death, memory, limit = facts.death, facts.memory, facts.limit.limit_mib
     swapped, outside = memory.swapped_mib or 0.0, float(settings.value("off_heap_mib") or 0.0)
-    own_mib = death.own_bytes / MIB if death.own_bytes else facts.own_mib
-    own = own_mib + swapped - outside
+    own = facts.had_mib - outside
     of_others = f" less {size_text(outside)} outside Go" if outside else ""
     had_is = f"what it had{', with swap' * bool(swapped)}"
     if not outside and MOST_OF_ALL * own <= (memory.of_go_mib or 0.0) < own:
         # The rest may not be Go's.
         own, had_is = memory.of_go_mib or 0.0, "what Go held at its last dump"
+    # A limit above what it had at another kill would not have acted there.
+    least = (facts.least_had_mib or math.inf) - outside
     others = not_of_victim(facts)
     left = MOST_OF_LIMIT * (limit or 0.0) - sum(others.values())
     if limit is None or 0 < own <= left:
+        if least <= own:
+            own, had_is = least, "the least that it had at a kill"
         if own <= SMALL_MIB or (death.may_be_swapped and not swapped):
             return None
         room = int(MOST_OF_LIMIT * own)
@@ -328,11 +332,19 @@ def gomemlimit(facts: Evidence, settings: Settings) -> tuple[int | None, str] | 
 def not_of_victim(facts: Evidence) -> dict[str, float]:
     """Returns the notable parts (MiB) under a limit that are not the victim's heap."""
     death, limit = facts.death, facts.limit.limit_mib or 0.0
+    own, mapped = death.anon_rss_bytes or 0, death.shmem_rss_bytes or 0
+    files, of_kernel = (death.group_shmem_bytes or 0) - mapped, death.group_kernel_bytes or 0
+    others = [(facts.memory.others_mib or 0.0) * MIB]
+    # The list counts files in memory in each process that has them mapped.
+    if death.group_anon_bytes is not None:
+        cached = 0 if death.group_shmem_bytes is not None else death.group_file_bytes or 0
+        others.append(death.group_anon_bytes - own + cached)
+    if death.usage_bytes is not None:
+        others.append(death.usage_bytes - own - files - of_kernel)
     sizes = {
-        "other processes under it": facts.memory.others_mib or 0.0,
-        "files in memory": ((death.group_shmem_bytes or 0) - (death.shmem_rss_bytes or 0))
-        / MIB,
-        "the kernel": (death.group_kernel_bytes or 0) / MIB,
+        "other processes under it": max(min(others), 0.0) / MIB,
+        "files in memory": files / MIB,
+        "the kernel": of_kernel / MIB,
     }
     if sum(sizes.values()) <= NOTABLE * limit:
         return {}

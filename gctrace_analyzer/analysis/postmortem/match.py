@@ -237,6 +237,18 @@ def listed_tasks(tasks: pl.DataFrame, source: object, line_no: int | None) -> pl
     return tasks.filter(same_line & (pl.col("source").cast(pl.String) == str(source)))
 
 
+def resident_bytes(death: Death, tasks: pl.DataFrame) -> int | None:
+    """Returns the resident memory at the death, from the kill or else from a list of tasks."""
+    if death.anon_rss_bytes is not None:
+        own = death.anon_rss_bytes + (death.shmem_rss_bytes or 0)
+        # File pages can be dropped, so they count only if they are nearly all of the memory.
+        return own + (death.file_rss_bytes or 0) if death.is_of_files else own
+    listed = listed_tasks(tasks, death.source, death.line_no)
+    listed = listed.filter(pl.col("pid") == (death.pid or -1))
+    sizes = listed["rss_bytes"].drop_nulls()
+    return int(sizes[0]) if len(sizes) else None
+
+
 def _agreeing(kill: Death, row: Row) -> list[str]:
     """Returns what the kill and the process have in common."""
     agrees = []

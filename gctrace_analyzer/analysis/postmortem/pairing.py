@@ -7,6 +7,7 @@ systemd or a container engine reports is a kill by the kernel.
 
 from __future__ import annotations
 
+import math
 import re
 from bisect import bisect_right
 from dataclasses import replace
@@ -211,13 +212,37 @@ def same_host(one: Death, other: Death) -> bool:
 
 
 def gap_s(one: Death, other: Death) -> float | None:
-    """Returns the time between two records, on a clock that both have."""
+    """Returns the time between two records, on a clock that both have: dates decide.
+
+    It is infinite if the kernel's clock began again between them: no more is known of two boots.
+    """
+    if (clock := _common_clock(one, other)) is None:
+        return None
+    gap = (clock(other) or 0.0) - (clock(one) or 0.0)
+    if clock is _monotonic_s and one.source == other.source:
+        order = 1 if (other.line_no or 0) >= (one.line_no or 0) else -1
+        return gap if order * gap >= -EARLY_S else order * math.inf
+    if clock is _printed_s and abs(gap) > _YEAR_S / 2 and _has_no_year(one, other):
+        return gap - math.copysign(_YEAR_S, gap)
+    return gap
+
+
+def _common_clock(one: Death, other: Death) -> _Clock | None:
+    """Returns the clock to compare two records by."""
+    is_same = one.source == other.source
     for clock in _CLOCKS:
-        begin, end = clock(one), clock(other)
-        is_common = clock is not _printed_s or one.source == other.source
-        if begin is not None and end is not None and is_common:
-            return end - begin
+        has_both = clock(one) is not None and clock(other) is not None
+        if has_both and (is_same or clock is not _printed_s):
+            return clock
     return None
+
+
+_YEAR_S = 366 * 86_400.0
+"""Seconds in the year that dates without one get."""
+
+
+def _has_no_year(*deaths: Death) -> bool:
+    return not any((death.printed_at or "")[:1].isdigit() for death in deaths)
 
 
 _NEIGHBOURS = 16
@@ -272,7 +297,7 @@ def _printed_s(death: Death) -> float | None:
     return datetime.strptime(text, form).replace(tzinfo=UTC).timestamp()
 
 
-_CLOCKS = (_wall_s, _monotonic_s, _printed_s)
+_CLOCKS = (_wall_s, _printed_s, _monotonic_s)
 
 
 def _line(death: Death) -> float | None:
@@ -374,10 +399,6 @@ def _same_text(kill: Death, report: Death) -> bool:
 
 
 def _comparable(clock: _Clock, kill: Death, report: Death) -> bool:
-    if clock in (_line, _printed_s):
-        is_line = clock is _line
-        return kill.source == report.source and not (
-            is_line and gap_s(kill, report) is not None
-        )
-    # The time since boot may refer to another boot.
-    return clock is _wall_s or kill.logged_at is None or report.logged_at is None
+    if clock is _line:
+        return kill.source == report.source and gap_s(kill, report) is None
+    return clock is _common_clock(kill, report) and math.isfinite(gap_s(kill, report) or 0.0)

@@ -7,6 +7,7 @@ Proof of an OOM kill is a record of the kernel or of systemd-oomd, a container s
 
 from __future__ import annotations
 
+import math
 from dataclasses import fields, replace
 from typing import TYPE_CHECKING
 
@@ -14,10 +15,16 @@ import polars as pl
 
 from gctrace_analyzer.analysis.pauses import PHASES, longest_ms
 from gctrace_analyzer.analysis.postmortem.circumstances import by_program, swapped_mib
-from gctrace_analyzer.analysis.postmortem.death import DEEDS, EVICTOR, OR_CHILD
+from gctrace_analyzer.analysis.postmortem.death import DEEDS, EVICTOR, OR_CHILD, Death
 from gctrace_analyzer.analysis.postmortem.deaths import deaths
 from gctrace_analyzer.analysis.postmortem.explanation import LAST_S, explain_death
-from gctrace_analyzer.analysis.postmortem.facts import Evidence, LastMinute, Limit, Resident
+from gctrace_analyzer.analysis.postmortem.facts import (
+    Evidence,
+    LastMinute,
+    Limit,
+    Resident,
+    least_had,
+)
 from gctrace_analyzer.analysis.postmortem.group_memory import gomemlimit
 from gctrace_analyzer.analysis.postmortem.heap_at_death import (
     TIMESTAMP_S,
@@ -33,8 +40,9 @@ from gctrace_analyzer.analysis.postmortem.match import (
     is_previous,
     listed_tasks,
     match_all,
+    resident_bytes,
 )
-from gctrace_analyzer.analysis.postmortem.pairing import larger_beside
+from gctrace_analyzer.analysis.postmortem.pairing import gap_s, larger_beside
 from gctrace_analyzer.analysis.postmortem.proof import BY_KERNEL, of_other_cause
 from gctrace_analyzer.analysis.settings.known import known_of_container
 from gctrace_analyzer.analysis.settings.limits import STACK_TIMES
@@ -55,7 +63,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from datetime import datetime
 
-    from gctrace_analyzer.analysis.postmortem.death import Death
     from gctrace_analyzer.analysis.postmortem.heap_at_death import HeapAtDeath
     from gctrace_analyzer.analysis.settings.known import Settings
     from gctrace_analyzer.analysis.settings.regimes import Regime
@@ -166,8 +173,8 @@ def post_mortems(
         for death, match in zip(every, matches, strict=True)
     ]
     elsewhere = log.selection.without_end if log.selection else ()
-    return [
-        _post_mortem(
+    known = [
+        _evidence(
             death,
             match,
             larger_beside(every, number),
@@ -182,9 +189,14 @@ def post_mortems(
         for number, (death, match) in enumerate(zip(every, matches, strict=True))
         if not (match and match.process in elsewhere)
     ]
+    least = least_had([facts for facts, _ in known])
+    return [
+        _post_mortem(replace(facts, least_had_mib=had), log.tables, settings)
+        for had, (facts, settings) in zip(least, known, strict=True)
+    ]
 
 
-def _post_mortem(
+def _evidence(
     death: Death,
     match: Match | None,
     larger: tuple[str, float] | None,
@@ -193,7 +205,7 @@ def _post_mortem(
     intervals: Callable[[int], pl.DataFrame],
     settings: Settings,
     regime: Regime | None,
-) -> PostMortem:
+) -> tuple[Evidence, Settings]:
     if death.is_unit and death.limit_bytes is None and not death.is_shared_limit:
         limit_mib = settings.value("container_limit_mib")
         death = replace(death, limit_bytes=limit_mib and int(limit_mib * MIB))
@@ -236,9 +248,15 @@ def _post_mortem(
         limit_ends(None, regime),
         *(new_run or ()),
     )
-    heap = heap_at_death(facts)
+    return facts, settings
+
+
+def _post_mortem(
+    facts: Evidence, tables: Mapping[str, pl.DataFrame], settings: Settings
+) -> PostMortem:
+    death, heap = facts.death, heap_at_death(facts)
     explanation = explain_death(facts, heap, tables, settings)
-    parts = (death, facts.limit, minute, heap, memory, explanation, match)
+    parts = (death, facts.limit, facts.minute, heap, facts.memory, explanation, facts.match)
     known = {
         name: getattr(part, name) for part in parts for name in _NAMES if hasattr(part, name)
     }
@@ -419,10 +437,9 @@ def _last_scrapes(intervals: pl.DataFrame) -> tuple[LastMinute, Resident] | None
 
 def _gap_s(death: Death, last: Row) -> float | None:
     """Returns the time from the last cycle to the death, on a clock that both have."""
-    if death.logged_at and (line := last["logged_at"] or last["wall_time"]):
-        return float((death.logged_at - line).total_seconds())
-    if death.monotonic_s is not None and last["monotonic_s"] is not None:
-        return float(round(death.monotonic_s - last["monotonic_s"], 6))
+    line = Death.of(last, logged_at=last["logged_at"] or last["wall_time"])
+    if (since_s := gap_s(line, death)) is not None:
+        return round(since_s, 6) if math.isfinite(since_s) else None
     if death.ran_s is not None and last["start_s"] is not None:
         # The time of a cycle counts from the start of its process.
         return float(round(death.ran_s - last["start_s"], 3))
@@ -439,18 +456,6 @@ _GAP_TIMES = 3.0
 """Multiple of the usual interval between cycles: an idle program collects every two minutes."""
 
 
-def _resident_bytes(death: Death, tasks: pl.DataFrame) -> int | None:
-    """Returns the resident memory at the death, from the kill or else from a list of tasks."""
-    if death.anon_rss_bytes is not None:
-        own = death.anon_rss_bytes + (death.shmem_rss_bytes or 0)
-        # File pages can be dropped, so they count only if they are nearly all of the memory.
-        return own + (death.file_rss_bytes or 0) if death.is_of_files else own
-    listed = listed_tasks(tasks, death.source, death.line_no)
-    listed = listed.filter(pl.col("pid") == (death.pid or -1))
-    sizes = listed["rss_bytes"].drop_nulls()
-    return int(sizes[0]) if len(sizes) else None
-
-
 def _memory_at_death(
     death: Death, cycles: pl.DataFrame, tables: Mapping[str, pl.DataFrame]
 ) -> Resident:
@@ -459,7 +464,7 @@ def _memory_at_death(
     The second value comes from the last dump with both sizes, or else from the stacks and globals
     that the last cycle scanned.
     """
-    resident, memstats = _resident_bytes(death, tables["oom_tasks"]), tables["memstats"]
+    resident, memstats = resident_bytes(death, tables["oom_tasks"]), tables["memstats"]
     given = memstats.drop_nulls(["sys_bytes", "heap_sys_bytes"]) if len(memstats) else memstats
     other = None
     if len(given):

@@ -13,6 +13,7 @@ from gctrace_analyzer.advise.killed import often, resident_is, steps, told_apart
 from gctrace_analyzer.analysis.postmortem.circumstances import in_tenths
 from gctrace_analyzer.analysis.postmortem.death import DEEDS, KINDS, REFUSED
 from gctrace_analyzer.analysis.postmortem.explanation import LAST_S
+from gctrace_analyzer.analysis.postmortem.pairing import gap_s
 from gctrace_analyzer.analysis.settings.printed import NAMES, written
 from gctrace_analyzer.present.document import KeyFigure, Table
 from gctrace_analyzer.present.format import (
@@ -266,13 +267,13 @@ _OF_ONE = ("Where", "Message", "Memory")
 
 def _ends_of(deaths: list[PostMortem]) -> Iterator[tuple[str, str]]:
     """Yields the range of deaths that differ only in place, time and size."""
-    first, last = deaths[0], deaths[-1]
-    ends = (place(death.source, death.line_no, whole=True) for death in (first, last))
+    ends = (place(death.source, death.line_no, whole=True) for death in (deaths[0], deaths[-1]))
     yield "Where", " to ".join(ends)
     times = sorted(death.logged_at for death in deaths if death.logged_at)
     if times:
         yield "When", f"{times[0]:%Y-%m-%d %H:%M:%S} to {times[-1]:%Y-%m-%d %H:%M:%S} UTC"
-    elif first.printed_at and last.printed_at:
+    elif deaths[0].printed_at and deaths[-1].printed_at:
+        first, *_, last = sorted(deaths, key=lambda death: gap_s(deaths[0], death) or 0.0)  # type: ignore[arg-type]  # times as in Death
         yield "When", printable(f"{first.printed_at} to {last.printed_at}")
     sizes = [death.resident_mib for death in deaths if death.resident_mib is not None]
     if sizes:

@@ -196,3 +196,38 @@ def test_the_recommended_limit_is_that_of_the_post_mortem() -> None:
     assert "GOMEMLIMIT=270MiB (90 % of what it had)" in death.advice[0]
     advised = {row["memory_limit_mib"] for row in run.recommend().to_dicts() if not row["now"]}
     assert max(filter(None, advised)) <= 270
+
+
+@pytest.mark.parametrize(
+    ("anon", "shmem", "others"),
+    [
+        # The other process maps the 320 MiB of files in memory: 53 MiB are its own.
+        (
+            679,
+            320,
+            "the 52.8 MiB of other processes under it and the 320 MiB of files in memory",
+        ),
+        # Never more than what the group used.
+        (None, None, "the 375 MiB of other processes under it"),
+    ],
+)
+def test_files_in_memory_that_others_map_count_once(
+    anon: int | None, shmem: int | None, others: str
+) -> None:
+    stats = "" if anon is None else f"{AT}Memory cgroup stats for /pod:\n{AT}"
+    sizes = {"anon": anon, "file": shmem, "kernel": 21, "shmem": shmem}
+    stats += (
+        ""
+        if anon is None
+        else f"\n{AT}".join(f"{name} {(size or 0) * MIB}" for name, size in sizes.items())
+    )
+    head = "[  pid  ]   uid  tgid total_vm      rss pgtables_bytes swapents oom_score_adj name"
+    rows = ((30718, 160_302, "ledger"), (30720, 96_120, "sidecar"))
+    table = [head] + [
+        f"[{pid:7d}] 65532 {pid:5d}   512344 {pages:8d}  1773568        0           969 {name}"
+        for pid, pages, name in rows
+    ]
+    limit = LIMIT.replace("524288", "1048576")
+    text = limit + stats + "\n" + "".join(f"{AT}{row}\n" for row in table)
+    (death,) = read_text(text + KILL.format(kb=641_208)).post_mortems()
+    assert others in death.advice[0]

@@ -64,6 +64,8 @@ def cycles(count: int = 10, every: float = 20.0, **columns: Any) -> pl.DataFrame
             "logged_at": [AT - timedelta(seconds=5 + every * (count - 1 - n)) for n in numbers],
             "wall_time": [None] * count,
             "monotonic_s": [None] * count,
+            "source": [None] * count,
+            "line_no": [n + 1 for n in numbers],
         }
     )
     return frame.with_columns(
@@ -119,8 +121,10 @@ def test_what_was_logged_after_the_kill_is_of_the_next_process() -> None:
 def test_a_kill_without_a_time_follows_the_last_cycle() -> None:
     found = _last_cycles(Death(logged_at=None), cycles())
     assert (found.last_gc_num, found.gap_s) == (10, None)
-    by_boot = _last_cycles(Death(monotonic_s=100.5), cycles(monotonic_s=98.25))
+    by_boot = _last_cycles(Death(monotonic_s=100.5, line_no=99), cycles(monotonic_s=98.25))
     assert by_boot.gap_s == 2.25
+    later_boot = Death(monotonic_s=50.5, line_no=99)
+    assert _last_cycles(later_boot, cycles(monotonic_s=98.25)).gap_s is None
     by_start = _last_cycles(
         Death(logged_at=AT), cycles(logged_at=None, wall_time=AT - timedelta(seconds=7))
     )
@@ -268,7 +272,7 @@ def test_the_last_scrapes_before_a_kill_by_hand() -> None:
 
 
 def test_a_time_since_the_boot_needs_both_ends() -> None:
-    assert _last_cycles(Death(monotonic_s=100.5), cycles()).gap_s is None
+    assert _last_cycles(Death(monotonic_s=100.5, line_no=99), cycles()).gap_s is None
     assert _last_cycles(Death(), cycles(monotonic_s=98.25)).gap_s is None
 
 
