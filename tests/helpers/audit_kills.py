@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from datetime import timedelta
+from itertools import pairwise
 from typing import Any
 
 from tests.helpers.traced import NUMBER, SIZE, mib, milliseconds, number
@@ -30,7 +31,8 @@ def audit(
     victims = [(it, victim) for it in found for victim in (it.victim, *it.together)]
     wrong = [("rows", *pair) for pair in _rows(victims, prefix, report)]
     wrong += [
-        ("headline", *pair) for pair in _headline(found, report, text, has_cycles=has_cycles)
+        ("headline", *pair)
+        for pair in _headline(found, prefix, report, text, has_cycles=has_cycles)
     ]
     by_pid = {(victim.pid, it.after_s): (it, victim) for it, victim in victims}
     sections = re.split(
@@ -88,8 +90,8 @@ def _rows(
             f"{it.at + timedelta(milliseconds=ms):%H:%M:%S}" in said for ms in (0, 1)
         ):
             yield said, it.at
-        if prefix == "dmesg" and abs(row["monotonic_s"] - it.after_s) > 0.01:
-            yield row["monotonic_s"], it.after_s
+        if prefix == "dmesg" and abs(row["monotonic_s"] - it.clock_s) > 0.01:
+            yield row["monotonic_s"], it.clock_s
     for death in report["post_mortems"]:
         if not death["proven"]:
             yield "not proven", death["pid"]
@@ -116,7 +118,13 @@ def _known(it: Kill, victim: Task) -> dict[str, float]:
         shared = victim.shmem if it.kernel == "4.4" else it.group.shmem
         sizes["cache"] = it.group.file - shared
         sizes["files in memory"] = it.group.shmem - victim.shmem
-        sizes["others' anonymous"] = it.group.anon - victim.anon
+        sizes["others' anonymous"] = others = it.group.anon - victim.anon
+        # The rows count files in memory in each process that has them mapped. In Linux 4.4, any
+        # part of the cache may be such files.
+        others += it.group.file if it.kernel == "4.4" else 0
+        shown = it.group.shmem if it.kernel != "4.4" else 0
+        left = it.group.usage - victim.anon - (shown - victim.shmem) - it.group.kernel
+        sizes["others under it"] = max(min(sizes["others"], others, left), 0)
     return sizes
 
 
@@ -189,7 +197,9 @@ def _section(  # noqa: C901  # several sentences
         yield from _unknown_sizes(text, known)
 
 
-def _advice(it: Kill, victim: Task, text: str, known: dict[str, float]) -> Iterator[Pair]:
+def _advice(  # noqa: C901  # several parts
+    it: Kill, victim: Task, text: str, known: dict[str, float]
+) -> Iterator[Pair]:
     advised = re.findall(_ADVICE, text)
     if victim.name in NOT_GO and (
         advised or "written in Go, set" in text or "gctrace=1" in text
@@ -198,7 +208,10 @@ def _advice(it: Kill, victim: Task, text: str, known: dict[str, float]) -> Itera
     for value, of in advised:
         base = known["limit"] if of.startswith("the limit") and it.group else known["resident"]
         least = 0.9 * base / 1024
-        if of.startswith("what it had"):
+        if of.startswith("the least that it had"):
+            # `_least` has all kills.
+            ends = (0.0, 0.9 * victim.rss / 1024)
+        elif of.startswith("what it had"):
             ends = (0.9 * victim.anon / 1024, 0.9 * victim.rss / 1024)
         else:
             parts = [mib(*part) for part in re.findall(rf"the {SIZE} of", of)]
@@ -206,10 +219,12 @@ def _advice(it: Kill, victim: Task, text: str, known: dict[str, float]) -> Itera
             ends = (least - sum(parts) - slack, least - sum(parts) + slack)
         if not ends[0] - 1 <= float(value) <= ends[1] + 1:
             yield (value, of), ends
-        for what, size in (("other processes under it", "others"), ("the kernel", "kernel")):
-            for part in re.findall(rf"the {SIZE} of {what}", of):
-                if size not in known or not _is(part, known[size]):
-                    yield (what, part), known.get(size)
+        for part in re.findall(rf"the {SIZE} of the kernel", of):
+            if "kernel" not in known or not _is(part, known["kernel"]):
+                yield ("the kernel", part), known.get("kernel")
+        for part in re.findall(rf"the {SIZE} of other processes under it", of):
+            if it.group is None or not _is(part, known["others under it"]):
+                yield ("other processes", part), known.get("others under it")
         if it.group:
             room = it.group.limit - it.group.anon + victim.anon
             if float(value) > 1.001 * room / 1024:
@@ -230,7 +245,7 @@ def _unknown_sizes(text: str, known: dict[str, float]) -> Iterator[Pair]:
 
 
 def _headline(  # noqa: C901  # several sentences
-    found: Sequence[Kill], report: dict[str, Any], text: str, *, has_cycles: bool
+    found: Sequence[Kill], prefix: str, report: dict[str, Any], text: str, *, has_cycles: bool
 ) -> Iterator[Pair]:
     sentence, action = report["verdict"]["sentence"], report["verdict"]["action"] or ""
     victims = [it.victim for it in found]
@@ -273,8 +288,39 @@ def _headline(  # noqa: C901  # several sentences
         or (found[0].group and max(settings, default=0) * 1024 > found[0].group.limit)
     ):
         yield settings, "one setting below the limit"
-    apart = re.search(r", ((?:\d+[dhms]+ ?)+|[\d.]+ m?s) apart", sentence)
-    if apart and len(found) == 2 and not found[0].together and not found[1].together:
-        gap = found[1].after_s - found[0].after_s
-        if abs(milliseconds(apart[1]) / 1000 - gap) > 0.05 * gap + 1.01:
-            yield apart[0], gap
+    yield from _apart(found, prefix, sentence)
+    yield from _least(found, action)
+
+
+def _apart(found: Sequence[Kill], prefix: str, sentence: str) -> Iterator[Pair]:
+    """Yields times between kills that are not those of neighbours, or of two boots."""
+    said = re.search(
+        r", (?:every )?((?:\d+[dhms]+ ?)+?|[\d.]+ m?s)(?: to ((?:\d+[dhms]+ ?)+?))?(?: apart)?,",
+        sentence,
+    )
+    if said is None or any(it.together for it in found):
+        return
+    gaps = [later.after_s - one.after_s for one, later in pairwise(found)]
+    # A kernel's clock alone does not show the time between two boots if it falls.
+    if prefix == "dmesg" and any(later.clock_s < one.clock_s for one, later in pairwise(found)):
+        yield said[0], "unknown"
+        return
+    # Kills a few seconds apart are one incident.
+    longer = [gap for gap in gaps if gap > 12] or gaps
+    ends = min(longer), max(longer)
+    for text, gap in zip((said[1], said[2] or said[1]), ends, strict=True):
+        if abs(milliseconds(text) / 1000 - gap) > 0.05 * gap + 3601 * (gap > 86_400) + 1.01:
+            yield said[0], ends
+
+
+def _least(found: Sequence[Kill], action: str) -> Iterator[Pair]:
+    """Yields a GOMEMLIMIT that would not have acted at one of the kills of its program."""
+    for value in re.findall(
+        r"GOMEMLIMIT=(\d+)MiB \(90 % of (?:what it|the least that it) had", action
+    ):
+        ends = [
+            0.9 * min(it.victim.anon for it in found if it.victim.name == name) / 1024
+            for name in {it.victim.name for it in found}
+        ]
+        if not any(abs(int(value) - end) <= 1 for end in ends):
+            yield value, ends

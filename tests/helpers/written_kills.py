@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
@@ -17,6 +17,9 @@ if TYPE_CHECKING:
     from random import Random
 
 BOOT = datetime(2026, 3, 14, 6, 0, tzinfo=UTC)
+BOOT_S = 100_000.0
+"""Seconds from one boot to the next."""
+
 PAGE_KIB = 4
 GO = ("ledger", "billing-api", "etcd", "kube-apiserver")
 NOT_GO = ("java", "postgres", "python3", "node", "redis-server", "mysqld", "php-fpm")
@@ -64,13 +67,14 @@ class Kill:
     """A kill with its report.
 
     Attributes:
-        after_s: since the boot.
+        after_s: since the first boot.
         kernel: its release, of which the wording depends.
         group: None if the host or its cpuset is out of memory.
         cpuset: whether only nodes of a cpuset are out of memory.
         tasks: those of the group, or of the host.
         listed: the number of rows that a log still has; None for all.
         together: others that die with it, by `memory.oom.group`.
+        boot: the number of reboots before it.
     """
 
     after_s: float
@@ -84,6 +88,12 @@ class Kill:
     listed: int | None
     together: tuple[Task, ...] = ()
     is_reaped: bool = False
+    boot: int = 0
+
+    @property
+    def clock_s(self) -> float:
+        """What the kernel's clock shows, which begins again with each boot."""
+        return self.after_s - BOOT_S * self.boot
 
     @property
     def at(self) -> datetime:
@@ -131,7 +141,8 @@ def kill(random: Random, name: str, pid: int, after_s: float, ram: int) -> Kill:
     def task(number: int, share: float) -> Task:
         rss = int(used * share) // PAGE_KIB
         file = int(rss * random.uniform(0, 0.06))
-        shmem = random.choice([0, 0, rss // 20])
+        # Other processes may have most of the files in memory mapped, all of them the same.
+        shmem = random.choice([0, 0, rss // 20, rss // 2 if number else 0])
         adj = random.choice([0, 0, 0, 999, -998]) if in_group or number else 0
         anon = rss - file - shmem
         sizes = (anon * PAGE_KIB, file * PAGE_KIB, shmem * PAGE_KIB)
@@ -150,12 +161,14 @@ def kill(random: Random, name: str, pid: int, after_s: float, ram: int) -> Kill:
     if in_group:
         path, of_task = _paths(random, name)
         anon = sum(each.anon for each in tasks)
-        cached = random.choice([0, 128, used // 8]) + sum(each.shmem for each in tasks)
+        # Pages that several have mapped are in the group once.
+        mapped = [each.shmem for each in tasks]
+        shmem = random.choice([sum(mapped), max(mapped)])
+        cached = random.choice([0, 128, used // 8]) + shmem
         # In Linux 4.4 and 4.19 (cgroup v1), as in v2, the usage includes memory of the kernel.
         kernel_memory = random.choice([900, used // 90, used // 9])
         limit = (anon + cached + kernel_memory) // 1024 * 1024 + 1024
         usage = limit - random.choice([0, 0, 4, 132])
-        shmem = sum(each.shmem for each in tasks)
         swap = random.choice([0, 0, 0, used // 7])
         group = Group(
             path,
@@ -327,19 +340,23 @@ def _journal(at: datetime, line: str, who: str, pid: int | None) -> str:
     return json.dumps(row | ({"_PID": str(pid)} if pid else {}))
 
 
+def _clock_s(at: datetime) -> float:
+    return (at - BOOT).total_seconds() % BOOT_S
+
+
 def _of(who: str, pid: int | None) -> str:
     return f"{who}[{pid}]" if pid else who
 
 
 Prefix = Callable[[datetime, str, str, "int | None"], str]
 PREFIXES: dict[str, Prefix] = {
-    "dmesg": lambda at, line, *_: f"[{(at - BOOT).total_seconds():12.6f}] {line}",
+    "dmesg": lambda at, line, *_: f"[{_clock_s(at):12.6f}] {line}",
     "dmesg -T": lambda at, line, *_: f"[{at:%a %b %e %H:%M:%S %Y}] {line}",
     "short": lambda at, line, who, pid: f"{at:%b %d %H:%M:%S} web1 {_of(who, pid)}: {line}",
     "short-iso": lambda at, line, who, pid: f"{at:%Y-%m-%dT%H:%M:%S+0000} web1 {_of(who, pid)}: {line}",
     "syslog": lambda at, line, who, pid: (
         f"{at:%b %d %H:%M:%S} web1 {_of(who, pid)}: "
-        + ("" if pid else f"[{(at - BOOT).total_seconds():12.6f}] ")
+        + ("" if pid else f"[{_clock_s(at):12.6f}] ")
         + line
     ),
     "rfc5424": lambda at, line, who, pid: f"<6>1 {at:%Y-%m-%dT%H:%M:%S.%f}Z web1 {who} {pid or '-'} - - {line}",
@@ -356,9 +373,14 @@ def kills(random: Random) -> list[Kill]:
     ram = random.choice([512, 2048, 7963, 32_101]) * 1024
     found = []
     for _ in range(random.choice([1, 1, 1, 2, 3, 6])):
-        found.append(kill(random, name, pid, round(after_s, 6), ram))
+        boot = int(after_s // BOOT_S)
+        written = kill(random, name, pid, round(after_s, 6), ram)
+        found.append(replace(written, boot=boot))
         pid = random.choice([pid + random.randrange(50, 900), random.randrange(400, 32000)])
         after_s += random.choice([2.0, 40.0, 700.0, 5000.0]) * random.uniform(0.7, 1.3)
+        if random.random() < 0.15:
+            # The next boot was up for less time before its kill, so that the clock falls.
+            after_s = BOOT_S * (boot + 1) + random.uniform(0.2, 0.8) * written.clock_s
         name = random.choice([name, name, name, random.choice([*GO, *NOT_GO])])
     return found
 
