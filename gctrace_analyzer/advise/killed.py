@@ -61,7 +61,7 @@ def killed(death: PostMortem, deaths: Sequence[PostMortem]) -> str:
             _what(other): None for other in deaths if other.reading[:1] == death.reading[:1]
         }
         names = " and ".join(name.removeprefix(_PROCESS_IN) for name in same)
-        is_of_all = _what(death) != which and len(same) <= _MOST_NAMES
+        is_of_all = _what(death) == f"{_PROCESS_IN}{which}" and len(same) <= _MOST_NAMES
         reasons[0] = _about(names if is_of_all else which, reasons[0])
     causes = {other.cause for other in deaths}
     is_kernel = BY_KERNEL in causes and all(other.killer == "kernel" for other in deaths)
@@ -221,7 +221,9 @@ def _apart(deaths: Sequence[PostMortem]) -> str:
     lines = sorted(deaths, key=lambda death: (death.source or "", death.line_no or 0))
     steps = [
         # Kernels of two hosts have clocks of their own.
-        gap_s(one, other) if one.source == other.source or other.logged_at else None  # type: ignore[arg-type]  # times as in Death
+        gap_s(one, other)  # type: ignore[arg-type]  # times as in Death
+        if one.source == other.source or (one.logged_at and other.logged_at)
+        else None
         for one, other in pairwise(lines)
     ]
     known = [step for step in steps if step is not None and math.isfinite(step)]
