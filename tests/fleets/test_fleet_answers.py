@@ -147,8 +147,19 @@ def test_a_growing_live_heap_is_not_a_process_that_needs_no_change() -> None:
     grown = {"findings": ["GC021"], "live_heap_p50_mib": 29.0, "live_heap_max_mib": 225.0}
     rows = fleet_of(replica(0, **calm), replica(1, **calm | grown))
     summary = gca.fleet_answers(rows)
-    assert (summary.totals.growing, summary.totals.unchanged) == (1, 1)
-    assert "api-1.log, live heap up to 225 MiB (median 29.0 MiB)" in str(summary)
+    assert (summary.totals.growing, summary.totals.unchanged) == (0, 1)
+    assert "live heap up to" not in str(summary)
+
+
+def test_a_process_grows_if_its_report_says_so_first() -> None:
+    rows = gca.fleet([f"samples/{name}" for name in (
+        "leak-go1.26.log", "leak/service.log.gz", "leak-into-limit-go1.24.log",
+    )])  # fmt: skip
+    summary = gca.fleet_answers(rows)
+    text = " ".join(str(summary).split())
+    assert summary.totals.growing == 2
+    assert "GOGC=100 GOMEMLIMIT=192MiB (lasts 2m 54s), and find what grows" in text
+    assert "GOMEMLIMIT=417MiB or more, and find what grows" in text
 
 
 def test_a_fleet_prints_its_answers_and_so_does_a_part_of_it() -> None:

@@ -56,8 +56,8 @@ class FleetTotals(Plain):
     `files` is 0 if a server gave the rows. `single` processes have one dump, so only their totals
     since the start are known, and `short` ones too few cycles. `unmeasured` processes do not show
     their GC CPU.
-    `to_fix` processes have a problem; `growing` ones have none, but a live heap that grew;
-    `unchanged` ones have neither, and need no other setting.
+    `to_fix` processes have a problem; the reports of `growing` ones begin with a growing live heap;
+    `unchanged` ones have no problem and no live heap that grew, and need no other setting.
     `gc_cores` are the cores spent on GC, without idle marking. `saved_*` is what applying the
     recommendations saves, with 80 % intervals. For these intervals, the prediction errors of a
     service's replicas are assumed to be equal, and those of different services independent.
@@ -233,7 +233,7 @@ def _totals(
 ) -> FleetTotals:
     unread = rows.filter(pl.col("error_kind") != "no-records")
     files = rows.filter(pl.col("server").is_null())["file"].n_unique()
-    has_advice = pl.col("saved_cores").is_not_null()
+    has_advice, grows = pl.col("saved_cores").is_not_null(), growing(noted=True)
     sums = {
         name: float(services[name].sum()) if services[name].count() else None
         for name in ("gc_cores", "gc_with_idle_cores", "cores", "gc_cpu_h")
@@ -258,7 +258,7 @@ def _totals(
         to_fix=len(looked_at.filter(rank().is_not_null(), pl.col("process").is_not_null())),
         growing=len(known.filter(growing())),
         unchanged=len(
-            known.filter(rank().is_null(), ~growing(), ~pl.col("advice_changes"), has_advice)
+            known.filter(rank().is_null(), ~grows, ~pl.col("advice_changes"), has_advice)
         ),
         **sums,  # type: ignore[arg-type]  # the four that may be None
         **_interval(services, "saved_cores"),

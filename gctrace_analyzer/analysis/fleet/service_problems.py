@@ -87,9 +87,19 @@ def rank() -> pl.Expr:
     return pl.coalesce(pl.when(holds).then(at) for at, holds in enumerate(conditions))
 
 
-def growing() -> pl.Expr:
-    """Returns whether a process without a problem has a live heap that grew over its log."""
-    return rank().is_null() & pl.col("findings").list.contains(_GROWS).fill_null(value=False)
+def growing(*, noted: bool = False) -> pl.Expr:
+    """Returns whether the report of a process begins with a live heap that grows.
+
+    Args:
+        noted: whether it is enough that the report of a process without a problem notes growth,
+            such as in a log too short to distinguish it from a start-up.
+    """
+    findings = pl.col("findings")
+    if noted:
+        grows = rank().is_null() & findings.list.contains(_GROWS)
+    else:
+        grows = (findings.list.first() == _GROWS) & pl.col("severity").is_in(("bad", "warn"))
+    return grows.fill_null(value=False)
 
 
 def to_do(needed: pl.Expr) -> pl.Expr:
@@ -101,8 +111,6 @@ def to_do(needed: pl.Expr) -> pl.Expr:
     limit = pl.when(pl.col("needed_limit_mib").is_not_null()).then(
         pl.format("GOMEMLIMIT={}MiB or more", needed.cast(pl.Int64))
     )
-    grows = pl.col("findings").list.first() == _GROWS
-    raised = pl.when(grows).then(pl.format("{}, and find what grows", limit))
     # A service with gctrace is known to be written in Go.
     is_go = pl.col("process").is_not_null().any().over("service")
     if_go = r"^If .*? is written in Go, set"
@@ -114,6 +122,11 @@ def to_do(needed: pl.Expr) -> pl.Expr:
     # most frequent recommendation. But what a process's own report asks for comes first.
     is_setting = pl.col("action").str.contains(r"GO(GC|MEMLIMIT)=").fill_null(value=True)
     usual = pl.when(pl.col("advice_changes") & is_setting).then(usual_setting().over("service"))
-    has_problem = rank().is_not_null() | growing()
+    has_problem = rank().is_not_null() | growing(noted=True)
     words = pl.when(has_problem).then(first_words.fill_null(NO_ADVICE)).otherwise(pl.lit(""))
-    return pl.coalesce(usual, raised, limit, words)
+    lasts = pl.format(
+        " (lasts {})", pl.col("action").str.extract(r"which may be ([^(,]*[^(, ])")
+    )
+    setting = pl.coalesce(usual + lasts.fill_null(""), limit)
+    raised = pl.when(growing()).then(pl.format("{}, and find what grows", setting))
+    return pl.coalesce(raised, setting, words)

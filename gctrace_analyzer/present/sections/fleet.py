@@ -209,7 +209,7 @@ def state(answers: Answers) -> list[tuple[str, str, str]]:
 def _without_settings(answers: Answers) -> tuple[str, str, str]:
     """Returns what to do for processes without another recommended setting."""
     t = answers.totals
-    unknown = t.processes - t.to_fix - t.growing - t.unchanged
+    unknown = t.processes - t.to_fix - t.unchanged
     parts = [
         *(["to fix first"] if t.to_fix else []),
         *(
