@@ -129,13 +129,6 @@ GUARDS = "GC runs earlier if the heap comes near the container's limit"
 """What a limit does that changes nothing now."""
 
 
-def buys_time(predictor: Predictor) -> str:
-    """Returns what to do while the live heap grows under a limit that has become too low."""
-    limit = safe_limit(predictor)
-    higher = f"GOMEMLIMIT={limit:.0f}MiB" if limit else "a higher GOMEMLIMIT"
-    return f"find out what grows; {higher} buys time"
-
-
 def has_valid_limit(predictor: Predictor) -> bool:
     """Returns whether a memory limit is set that fits into the container."""
     limit, room = predictor.now.limit, predictor.room_mib
@@ -245,10 +238,13 @@ def _why_within(predictor: Predictor, _: Setting) -> str:
     return f"{STEP}, with GOMEMLIMIT at {why_limit(predictor)}"
 
 
+AT_KILL = "the most with which GC would have run before the kill"
+
+
 def why_limit(predictor: Predictor) -> str:
     """Returns which part of the container's memory `highest_limit` is."""
     if (limit := highest_limit(predictor)) == predictor.most_limit_mib:
-        return f"{limit:,.0f} MiB, the most with which GC would have run before the kill"
+        return f"{limit:,.0f} MiB, {AT_KILL}"
     less = (
         f", less {predictor.off_heap_mib:,.0f} MiB off-heap" if predictor.off_heap_mib else ""
     )

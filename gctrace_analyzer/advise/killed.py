@@ -6,7 +6,7 @@ import math
 from itertools import accumulate, pairwise
 from typing import TYPE_CHECKING
 
-from gctrace_analyzer.advise.subject import advised_process
+from gctrace_analyzer.advise.subject import SET_LIMIT, advised_process
 from gctrace_analyzer.analysis.postmortem.death import EVICTOR, OR_CHILD, REFUSED
 from gctrace_analyzer.analysis.postmortem.explanation import DOUBTS
 from gctrace_analyzer.analysis.postmortem.pairing import gap_s
@@ -22,10 +22,14 @@ if TYPE_CHECKING:
 
 
 def steps(death: PostMortem, analysis: Analysis, advice: Advice) -> tuple[str, ...]:
-    """Returns what to do after a death; a limit that is only recommended to try is not to set."""
+    """Returns what to do after a death.
+
+    A limit is to try, not to set, if only that is recommended or the death may be of another log.
+    """
     first = advice.recommendations.row(0, named=True)
     is_own = death.process == advised_process(analysis) and not first["now"]
-    if not is_own or not first["memory_limit_mib"] or first["confidence"] != "low":
+    is_tried = is_own and first["memory_limit_mib"] and first["confidence"] == "low"
+    if not is_tried and death.confidence != "low":
         return death.advice
     return tuple(
         step.replace("Set ", "Try ", 1) if step.startswith(SET_LIMIT) else step
@@ -33,8 +37,11 @@ def steps(death: PostMortem, analysis: Analysis, advice: Advice) -> tuple[str, .
     )
 
 
-SET_LIMIT = "Set GOMEMLIMIT="
-"""Begins a step with the memory limit that prevents the next death."""
+def only_by_thrashing(death: PostMortem, analysis: Analysis, advice: Advice) -> bool:
+    """Returns whether the limit that prevents a death leaves too little room to the live heap."""
+    most, least = death.memory_limit_most_mib, advice.baseline.least_limit_mib
+    is_own = death.process == advised_process(analysis)
+    return is_own and most is not None and least is not None and most < least
 
 
 def killed(death: PostMortem, deaths: Sequence[PostMortem]) -> str:

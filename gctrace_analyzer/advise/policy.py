@@ -19,7 +19,6 @@ from gctrace_analyzer.advise.candidates import (
     GUARDS,
     STEP,
     Candidate,
-    buys_time,
     candidates,
     has_valid_limit,
     safe_limit,
@@ -51,12 +50,15 @@ from gctrace_analyzer.advise.objective import (
 from gctrace_analyzer.advise.prediction.outcome import blank, whole_mib
 from gctrace_analyzer.advise.refusal import FEW_CYCLES
 from gctrace_analyzer.advise.tight_limit import (
+    as_after_kill,
+    buys_time,
+    fails_soon,
     is_raised_by,
     most_that_fits,
     raising_to_least,
 )
 from gctrace_analyzer.advise.turned_down import fits, is_turned_down, too_costly
-from gctrace_analyzer.advise.whatif import agree, lasts_text
+from gctrace_analyzer.advise.whatif import agree, room_left
 from gctrace_analyzer.analysis.postmortem.facts import MOST_OF_LIMIT
 from gctrace_analyzer.analysis.rules.finding import percent
 from gctrace_analyzer.analysis.thresholds import DEFAULT, roomy_limit
@@ -176,6 +178,8 @@ def _unpredicted(predictor: Predictor, refused: str) -> list[Row]:
     least, now, limit = predictor.least_limit_mib, predictor.now, safe_limit(predictor)
     if least is None or predictor.endless:
         return []
+    if (of_kill := as_after_kill(predictor, least)) is not None:
+        return [of_kill | {"refused": refused}]
     roomy, largest = roomy_limit(least), whole_mib(predictor.live_max_mib or 0.0)
     if predictor.room_mib is not None:
         why = f"{why_limit(predictor)}; the live heap takes at most {largest:,} MiB"
@@ -348,14 +352,16 @@ def _longer(scored: list[Row], present: Row, predictor: Predictor) -> Row | None
 
 def _explain_no_change(present: Row, predictor: Predictor, reason: str) -> None:
     """Writes into the present row why no change is recommended."""
-    if not fits(present, predictor):
+    find = f"find out what grows; {buys_time(predictor)}"
+    if fails_soon(present) or not fits(present, predictor):
         order = raising_to_least(predictor) or "raise its memory limit"
-        present["why"] = f"no setting fits the container: {order}, or reduce the live heap"
-        present["confidence"] = "none"
+        why = f"no setting fits the container: {order}, or reduce the live heap"
+        lasts = f"no setting lasts while the live heap grows: {find}"
+        present |= {"why": lasts if fails_soon(present) else why, "confidence": "none"}
         return
     # A limit that is too low calls for a change, even if no good one is known.
     if is_growing := predictor.endless and present["thrash"] != "no":
-        reason = f"no setting lasts: {reason}; {buys_time(predictor)}"
+        reason = f"no setting lasts: {reason}; {find}"
     asks = is_growing or _lacks_room(present, predictor)
     present["why"] = reason if asks else f"no change: {reason}"
 
@@ -399,12 +405,9 @@ def _add_risks(first: Row, present: Row, predictor: Predictor) -> None:
     if predictor.growth_is_known:
         risks.append("the live heap grows, and no setting cures a leak")
     if first["lasts_h"] is not None and predictor.growth is not None:
-        still = (
-            f"at {predictor.growth.mib_per_h:,.0f} MiB/h this setting lasts {lasts_text(first)}"
-        )
+        still = f"at {predictor.growth.mib_per_h:,.0f} MiB/h this setting {room_left(first)}"
         if present["lasts_h"] is not None and present is not first:
-            lasts = f"lasts {lasts_text(present)}" if present["lasts_h"] else "has no room left"
-            still += f", the present setting {lasts}"
+            still += f", the present setting {room_left(present)}"
         risks.append(still)
     if predictor.may_ignore_limit and first["memory_limit_mib"] and not predictor.now.limit:
         risks.append(NEEDS_1_19)

@@ -82,6 +82,8 @@ class Baseline(Predictor):
         other_cause: a problem to fix first, because it hides the savings of settings; or None.
         may_lack_memory: whether it was killed because memory ran out, or for an unknown reason.
         most_limit_mib: the highest memory limit that a kill showed to leave room; infinite if none.
+        set_at_kill_mib: the memory limit that a post-mortem says to set; None if none.
+        is_doubtful_kill: whether a kill that limits depend on may be that of another program.
         lacks_room: whether the report says that the present memory limit is too low.
         most_times: highest predictable GOGC, as a multiple of the present one: no bound.
         regime: the present setting as the heap goals show it; None without a load.
@@ -105,6 +107,8 @@ class Baseline(Predictor):
     other_cause: OtherCause | None = None
     may_lack_memory: bool = False
     most_limit_mib: float = math.inf
+    set_at_kill_mib: float | None = None
+    is_doubtful_kill: bool = False
     lacks_room: bool = False
     most_times: float = math.inf
     regime: Regime | None = None
@@ -198,6 +202,8 @@ class Baseline(Predictor):
             return f"only {load.span_s:.1f} s of steady cycles"
         if self.endless and not self.growth_is_known:
             return "the live heap grows, and how far is unknown"
+        if self.is_doubtful_kill and row["memory_limit_mib"] != self.now.limit:
+            return "the kill may be that of another program"
         far = row["gc_per_s"] and not 0.2 <= row["gc_per_s"] / load.gc_per_s <= 5
         return (
             "GC would run over five times as often, or as rarely, as in the log" if far else ""

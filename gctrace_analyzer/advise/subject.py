@@ -208,6 +208,26 @@ def most_limit_mib(analysis: Analysis, process: int | None) -> float:
     )
 
 
+SET_LIMIT = "Set GOMEMLIMIT="
+"""Begins a step with the memory limit that prevents the next death."""
+
+
+def set_at_kill_mib(analysis: Analysis, process: int | None) -> float | None:
+    """Returns the GOMEMLIMIT (MiB) that the post-mortem of a process says to set; else None."""
+    for death in analysis.post_mortems:
+        most = death.memory_limit_most_mib
+        if death.process == process and death.proven and most:
+            step = f"{SET_LIMIT}{most:.0f}MiB"
+            return most if any(own.startswith(step) for own in death.advice) else None
+    return None
+
+
+def is_doubtful_kill(analysis: Analysis, process: int | None) -> bool:
+    """Returns whether a kill that limits depend on may be that of another program."""
+    kills = (death for death in analysis.post_mortems if death.process == process)
+    return any(death.proven and death.confidence == "low" for death in kills)
+
+
 def lacks_room(analysis: Analysis, process: int | None) -> bool:
     """Returns whether the memory limit of the process is reported as too low."""
     tight = (own for own in analysis.findings if own.id == "GC015" and own.needs_action)
@@ -228,8 +248,8 @@ def unexplained_kill(analysis: Analysis, process: int | None) -> str | None:
         limit = death.limit_mib or resident
         if outside > analysis.thresholds.off_heap_share * limit:
             return (
-                "memory outside the Go heap led to the OOM kill; find out what uses it, or specify "
-                "the off-heap memory"
+                "memory outside the Go heap may have led to the OOM kill; find out what uses it, "
+                "or specify the off-heap memory"
             )
     return None
 

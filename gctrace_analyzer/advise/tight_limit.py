@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from gctrace_analyzer.advise.candidates import highest_limit
+from gctrace_analyzer.advise.candidates import AT_KILL, highest_limit, safe_limit
+from gctrace_analyzer.advise.prediction.outcome import blank
 from gctrace_analyzer.analysis.postmortem.facts import MOST_OF_LIMIT
-from gctrace_analyzer.analysis.thresholds import roomy_limit
+from gctrace_analyzer.analysis.thresholds import DEFAULT, roomy_limit
 
 if TYPE_CHECKING:
     from gctrace_analyzer.advise.prediction.outcome import Predictor
+    from gctrace_analyzer.schema import Row
 
 
 def raising(predictor: Predictor, limit: float) -> str:
@@ -47,3 +50,34 @@ def raising_to_least(predictor: Predictor) -> str:
     """Returns `raising` if the present limit is too low for the live heap; else an empty text."""
     now, least = predictor.now.limit, predictor.least_limit_mib
     return raising(predictor, roomy_limit(least)) if now and least and now < least else ""
+
+
+def fails_soon(row: Row) -> bool:
+    """Returns whether the growing live heap leaves no time to do anything under a setting."""
+    return row["lasts_h"] is not None and row["lasts_h"] < DEFAULT.least_lasts_h
+
+
+def buys_time(predictor: Predictor) -> str:
+    """Returns what gives a live heap that grows more time than the settings that fit."""
+    limit, least = safe_limit(predictor), predictor.least_limit_mib
+    if predictor.room_mib is None or not least:
+        return "a higher GOMEMLIMIT buys time"
+    if limit and not predictor.growth_is_known:
+        return f"GOMEMLIMIT={limit:.0f}MiB buys time"
+    roomy = roomy_limit(least)
+    room = _container_for(predictor, roomy)
+    return f"a container of {room:,} MiB or more with GOMEMLIMIT={roomy:.0f}MiB buys time"
+
+
+def as_after_kill(predictor: Predictor, least: float) -> Row | None:
+    """Returns the limit that a post-mortem says to set, where no other one is predicted.
+
+    Args:
+        predictor: the program as observed.
+        least: the lowest memory limit (MiB) that leaves room for the live heap.
+    """
+    most = predictor.set_at_kill_mib
+    if most is None or (most >= least and predictor.room_mib is not None):
+        return None
+    sure = "low" if most < least or predictor.is_doubtful_kill else "medium"
+    return blank(replace(predictor.now, limit=most), why=AT_KILL, now=False, confidence=sure)

@@ -14,6 +14,7 @@ from gctrace_analyzer.advise.objective import (
     is_cheap,
     peak_of,
 )
+from gctrace_analyzer.advise.tight_limit import fails_soon
 from gctrace_analyzer.analysis.postmortem.facts import MOST_OF_LIMIT
 from gctrace_analyzer.analysis.rules.finding import percent
 from gctrace_analyzer.analysis.settings.naming import gogc_range, most_gogc
@@ -36,7 +37,7 @@ def is_turned_down(row: Row, predictor: Predictor, *, squeezed: bool) -> bool:
     """
     squeezed = squeezed or row["rule"] == "squeezed"
     thrashes = row["thrash"] != "no" and not (squeezed and row["thrash"] == "risk")
-    if row["refused"] is not None or thrashes or not fits(row, predictor):
+    if row["refused"] is not None or thrashes or fails_soon(row) or not fits(row, predictor):
         return True
     # The present GOGC is not known to be lower.
     least_gogc = DIFFERENT * (most_gogc(predictor.regime) or 0.0)

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from gctrace_analyzer.advise.candidates import times_the_least
-from gctrace_analyzer.advise.killed import SET_LIMIT, killed, steps, which_of
+from gctrace_analyzer.advise.killed import killed, steps, which_of
 from gctrace_analyzer.advise.phrases import (
     first_words,
     hidden_figures,
@@ -33,13 +33,14 @@ from gctrace_analyzer.advise.subject import (
     GROWS,
     KILLED,
     LONG_PAUSES,
+    SET_LIMIT,
     advised_process,
     explained_kill,
     explained_memory,
     other_setting,
     root_cause,
 )
-from gctrace_analyzer.advise.tight_limit import raising
+from gctrace_analyzer.advise.tight_limit import buys_time, fails_soon, raising
 from gctrace_analyzer.advise.whatif import lasts_text
 from gctrace_analyzer.analysis.printed_shares import costly_since_start
 from gctrace_analyzer.analysis.rules.finding import (
@@ -382,14 +383,15 @@ def _after_death(death: PostMortem, analysis: Analysis, advice: Advice) -> str:
     if first is not None and first["memory_limit_mib"] and settings:
         # What such a step says about the room that a limit leaves holds for the setting as well.
         rest = (step.partition(". ")[2] if step in settings else step for step in death.advice)
-        verb = "Try" if first["confidence"] == "low" else "Set"
+        verb = "Try" if "low" in (first["confidence"], death.confidence) else "Set"
         setting = f"{verb} {with_effects(first, advice)}"
         if "Predicted:" not in setting:
             # What it does now is nothing: the post-mortem knows what it prevents.
             return "\n".join(steps(death, analysis, advice))
         return "\n".join(filter(None, [setting, *rest]))
     # What to do at once; the post-mortem has the other actions.
-    first_steps = death.advice if death.live_mib is not None else death.advice[:1]
+    every = steps(death, analysis, advice)
+    first_steps = every if death.live_mib is not None else every[:1]
     return "\n".join(
         sorted(first_steps, key=lambda step: step.startswith("To buy time"), reverse=True)
     )
@@ -442,6 +444,9 @@ def _about_leak(root: Finding, first: Row | None, advice: Advice, *, thrashes: b
         return (
             f"{_find(root)} Until then, which may be {lasts}, set {with_effects(first, advice)}"
         )
+    if fails_soon(present_row(advice)):
+        more = buys_time(advice.baseline)
+        return f"{_find(root)} No setting lasts until then: {more}."
     higher = _raise_limit(advice) if thrashes else ""
     return f"{higher} {_find(root)}" if higher else root.advice
 

@@ -179,6 +179,11 @@ def lasts_text(row: Row) -> str:
     return middle if low == high else f"{middle} ({low} to {high})"
 
 
+def room_left(row: Row) -> str:
+    """Returns how long a setting lasts while the live heap grows, as a predicate."""
+    return f"lasts {lasts_text(row)}" if row["lasts_h"] else "has no room left"
+
+
 def agree(rows: list[Row]) -> None:
     """Makes rows consistent: all else equal, a higher GOGC never has a smaller heap.
 

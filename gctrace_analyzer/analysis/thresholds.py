@@ -282,6 +282,9 @@ class Thresholds:
     hours_to_limit: float = 24.0
     """Hours. A live heap that reaches its limit within a day is tomorrow's incident."""
 
+    least_lasts_h: float = 2 / 60
+    """Hours. A setting that a growing live heap exceeds sooner is not worth a restart."""
+
     alert_hours_to_limit: float = 4.0
     """Hours. An alert is about the present shift; a report can warn of tomorrow."""
 

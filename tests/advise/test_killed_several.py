@@ -2,9 +2,19 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import pytest
 
+import gctrace_analyzer as gca
+from gctrace_analyzer.present.sections.report import document
+from gctrace_analyzer.present.text import plain
 from gctrace_analyzer.testing import read_text
+from tests.helpers.corpus import log_of
+from tests.helpers.logs import logfile
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 CHOSEN = (
     "Mar  5 15:53:{:02} h kernel: [649549.5] Out of memory: Kill process {} ({}) score 142 or "
@@ -110,3 +120,36 @@ def test_kills_at_a_limit_are_not_explained_by_a_kill_for_lack_of_host_memory(
     assert "In 1 of these kills: The host probably ran out of memory" in said
     action = str(run.summary()).partition("▸")[2].partition("\n\n")[0]
     assert "host" not in action
+
+
+@pytest.mark.parametrize("name", ["svc", "other"])
+def test_a_kill_with_other_memory_has_one_answer(tmp_path: Path, name: str) -> None:
+    """The limit of the pod may be shared, so that of the container is unknown."""
+    group = "/kubepods.slice/kubepods-pod1.slice"
+    kernel = [
+        f"[10.0] {name} invoked oom-killer: gfp_mask=0xcc0(GFP_KERNEL), order=0, oom_score_adj=9",
+        "[10.1] memory: usage 131072kB, limit 131072kB, failcnt 342",
+        f"[10.2] oom-kill:constraint=CONSTRAINT_MEMCG,nodemask=(null),oom_memcg={group},"
+        f"task_memcg={group}/cri-abc.scope,task={name},pid=31337,uid=0",
+        f"[10.3] Memory cgroup out of memory: Killed process 31337 ({name}) total-vm:1734420kB, "
+        "anon-rss:127040kB, file-rss:4096kB, shmem-rss:0kB",
+    ]
+
+    def live(n: int) -> int:
+        return 35 + n // 7 % 3
+
+    gc = log_of(
+        195, every=0.04, live=live, start=64, end=66, goal=lambda n: 2 * live(n - 1) + 1
+    )
+    log = logfile(tmp_path / "svc.log", gc.splitlines())
+    run = gca.read([log, logfile(tmp_path / "dmesg.txt", kernel)])
+    report, first = run.report(), run.recommend().row(0, named=True)
+    assert report.verdict is not None
+    limit = f"GOMEMLIMIT={first['memory_limit_mib']:.0f}MiB"
+    assert first["confidence"] == "low"
+    assert report.verdict.action.startswith(f"Try {limit}: it leaves")
+    text = " ".join(plain(document(report)).split())
+    assert f"Try {limit}" in text
+    assert "Set GOMEMLIMIT" not in text
+    assert "No recommendation" not in text
+    assert "could have prevented it only by thrashing." in text

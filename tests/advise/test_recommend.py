@@ -304,6 +304,23 @@ def test_a_limit_that_is_reached_soon_is_raised() -> None:
     assert alone["memory_limit_mib"] == 200
 
 
+@pytest.mark.parametrize("container", ["128MiB", "160MiB"])
+def test_a_setting_that_a_leak_exceeds_at_once_is_not_recommended(container: str) -> None:
+    """115 MiB is exceeded already, and 144 MiB in 46 s."""
+    run = gca.read(LEAK, gogc=100, memory_limit="120MiB", container_limit=container)
+    first = run.recommend().row(0, named=True)
+    assert first["now"]
+    assert first["confidence"] == "none"
+    assert "find out what grows; a container of 223 MiB or more" in first["why"]
+    assert "this setting has no room left" in first["risk"]
+    found = run.report().verdict
+    assert found is not None
+    assert found.action.startswith("Find out why the live heap grows")
+    assert found.action.endswith(
+        "a container of 223 MiB or more with GOMEMLIMIT=200MiB buys time."
+    )
+
+
 def test_a_short_log_has_no_prediction_at_a_horizon() -> None:
     run = gca.read(SAMPLES / "leak-go1.26.log")
     assert "too short" in run.whatif(horizon="1h")["refused"][0]
@@ -427,7 +444,7 @@ def test_verdict_and_table_set_the_same_limit_after_a_kill(tmp_path: Path) -> No
     log.write_text((SAMPLES / "leak-go1.26.log").read_text() + killed)
     run = gca.read(log)
     shown = " ".join(str(run.summary()).split())
-    assert "▸ Set GOMEMLIMIT=460MiB, so that GC runs before memory reaches the limit" in shown
+    assert "▸ Try GOMEMLIMIT=460MiB, so that GC runs before memory reaches the limit" in shown
     assert run.recommend()["memory_limit_mib"][0] == 460
 
 

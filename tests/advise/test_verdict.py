@@ -405,7 +405,7 @@ def test_a_heap_that_grew_until_the_kill_gets_no_setting_that_saves_cpu() -> Non
     assert death.preventable == "for a while"
     found = run.report().verdict
     assert found is not None
-    assert found.action.startswith("Set GOMEMLIMIT=691MiB, so that")
+    assert found.action.startswith("Try GOMEMLIMIT=691MiB, so that")
     assert "If the live heap grows further, a limit only buys time" in found.action
 
 

@@ -54,6 +54,8 @@ class Predictor:
         other_cause: a problem to fix first, because it hides the savings of settings; or None.
         may_lack_memory: whether it was killed because memory ran out, or for an unknown reason.
         most_limit_mib: the highest memory limit that a kill showed to leave room; infinite if none.
+        set_at_kill_mib: the memory limit that a post-mortem says to set; None if none.
+        is_doubtful_kill: whether a kill that limits depend on may be that of another program.
         lacks_room: whether the report says that the present memory limit is too low.
         load: what the program does to the heap, cycle by cycle; None without gctrace.
         load_model: `fixed-rate`, `cpu-bound` or `between`.
@@ -81,6 +83,8 @@ class Predictor:
     other_cause: OtherCause | None
     may_lack_memory: bool = False
     most_limit_mib: float = math.inf
+    set_at_kill_mib: float | None = None
+    is_doubtful_kill: bool = False
     lacks_room: bool = False
     load: Load | None
     whole: Load | None

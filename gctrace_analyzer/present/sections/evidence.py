@@ -9,7 +9,13 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from gctrace_analyzer.advise.killed import often, resident_is, steps, told_apart
+from gctrace_analyzer.advise.killed import (
+    often,
+    only_by_thrashing,
+    resident_is,
+    steps,
+    told_apart,
+)
 from gctrace_analyzer.analysis.postmortem.circumstances import in_tenths
 from gctrace_analyzer.analysis.postmortem.death import DEEDS, KINDS, REFUSED
 from gctrace_analyzer.analysis.postmortem.explanation import LAST_S
@@ -349,6 +355,10 @@ def _story(death: PostMortem, report: Report) -> Iterator[tuple[str, str]]:
         yield "" if index else "Meaning", printable(text)
     verdict = _PREVENTABLE.get(death.preventable)
     if verdict:
+        if death.preventable == "yes" and only_by_thrashing(
+            death, report.analysis, report.advice
+        ):
+            verdict = "GC settings could have prevented it only by thrashing."
         yield "Verdict", verdict
     for index, text in enumerate(steps(death, report.analysis, report.advice)):
         yield "" if index else "Action", text
