@@ -37,11 +37,22 @@ def steps(death: PostMortem, analysis: Analysis, advice: Advice) -> tuple[str, .
     )
 
 
-def only_by_thrashing(death: PostMortem, analysis: Analysis, advice: Advice) -> bool:
-    """Returns whether the limit that prevents a death leaves too little room to the live heap."""
+_PREVENTABLE = {
+    "yes": "GC settings could have prevented it.",
+    "partly": "GC settings might have prevented it.",
+    "for a while": "If the live heap grew further, GC settings would only have delayed this kill.",
+    "no": "Its GC settings could not have prevented it.",
+}
+
+
+def prevention(death: PostMortem, analysis: Analysis, advice: Advice) -> str:
+    """Returns whether GC settings could have prevented a death; empty if that is unknown."""
     most, least = death.memory_limit_most_mib, advice.baseline.least_limit_mib
+    text = _PREVENTABLE.get(death.preventable, "")
     is_own = death.process == advised_process(analysis)
-    return is_own and most is not None and least is not None and most < least
+    if is_own and death.preventable == "yes" and (most or least or 0.0) < (least or 0.0):
+        return text.replace(".", " only by thrashing.")
+    return text
 
 
 def killed(death: PostMortem, deaths: Sequence[PostMortem]) -> str:

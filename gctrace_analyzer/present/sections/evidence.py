@@ -9,13 +9,7 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from gctrace_analyzer.advise.killed import (
-    often,
-    only_by_thrashing,
-    resident_is,
-    steps,
-    told_apart,
-)
+from gctrace_analyzer.advise.killed import often, prevention, resident_is, steps, told_apart
 from gctrace_analyzer.analysis.postmortem.circumstances import in_tenths
 from gctrace_analyzer.analysis.postmortem.death import DEEDS, KINDS, REFUSED
 from gctrace_analyzer.analysis.postmortem.explanation import LAST_S
@@ -77,12 +71,6 @@ _KINDS = {
     "csv-export": "CSV",
     "describe": "kubectl describe",
     "mixed": "several formats",
-}
-_PREVENTABLE = {
-    "yes": "GC settings could have prevented it.",
-    "partly": "GC settings might have prevented it.",
-    "for a while": "If the live heap grew further, GC settings would only have delayed this kill.",
-    "no": "Its GC settings could not have prevented it.",
 }
 
 
@@ -353,12 +341,7 @@ def _story(death: PostMortem, report: Report) -> Iterator[tuple[str, str]]:
         yield "Memory", ", ".join(_memory_parts(death, death.resident_mib))
     for index, text in enumerate(death.reading):
         yield "" if index else "Meaning", printable(text)
-    verdict = _PREVENTABLE.get(death.preventable)
-    if verdict:
-        if death.preventable == "yes" and only_by_thrashing(
-            death, report.analysis, report.advice
-        ):
-            verdict = "GC settings could have prevented it only by thrashing."
+    if verdict := prevention(death, report.analysis, report.advice):
         yield "Verdict", verdict
     for index, text in enumerate(steps(death, report.analysis, report.advice)):
         yield "" if index else "Action", text
