@@ -145,6 +145,14 @@ class Evidence:
         return (own / MIB if own else self.own_mib) + (self.memory.swapped_mib or 0.0)
 
     @property
+    def had_room(self) -> bool:
+        """Whether the memory limit that set the goals may have left a tenth of the one reached."""
+        limit, known = self.limit.limit_mib, self.by_goals_mib
+        if limit is None or known is None or not self.minute.limited:
+            return False
+        return known[0] <= MOST_OF_LIMIT * limit
+
+    @property
     def gomemlimit_most_mib(self) -> float:
         """The highest GOMEMLIMIT that the heap goals allow; infinite if unknown."""
         return self.by_goals_mib[1] if self.by_goals_mib else math.inf

@@ -10,6 +10,7 @@ import pytest
 
 import gctrace_analyzer as gca
 from gctrace_analyzer.testing import read_text
+from tests.conftest import SAMPLES
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -134,3 +135,17 @@ def test_the_settings_of_the_unit_may_be_in_another_input(tmp_path: Path) -> Non
     assert "the limit of billing-api.service: 2,048 MiB" in death.reading[0]
     assert "GOMEMLIMIT was 1,800 MiB" in death.reading[-1]
     assert not advised_mib(" ".join(death.advice))
+
+
+def test_a_limit_that_the_goals_already_show_is_not_to_be_set_again(tmp_path: Path) -> None:
+    state = (
+        '{"kind":"Pod","metadata":{"name":"api-1"},"spec":{"containers":[{"name":"api","resources":'
+        '{"limits":{"memory":"128Mi"}}}]},"status":{"containerStatuses":[{"name":"api",'
+        '"restartCount":1,"lastState":{"terminated":{"exitCode":137,"reason":"OOMKilled",'
+        '"startedAt":"2026-11-30T12:00:00Z","finishedAt":"2026-11-30T12:02:06Z"}}}]}}'
+    )
+    pod = tmp_path / "pod.json"
+    pod.write_text(state)
+    (death,) = gca.read([SAMPLES / "leak" / "service.log.gz", pod]).post_mortems()
+    assert death.advice[0].startswith("To buy time, raise the limit of 128 MiB to at least")
+    assert not any(step.startswith("Set GOMEMLIMIT") for step in death.advice)
