@@ -241,7 +241,7 @@ def _limits(
         yield without_limits(limit)
     elif heap.is_outside and not facts.is_before_limits:
         yield from _beside_outside(heap, gomemlimit, limit, in_spite=in_spite)
-    elif facts.had_room * (gomemlimit is None) or heap.least_limit_mib > MOST_OF_LIMIT * limit:
+    elif (not gomemlimit and facts.had_room) or heap.least_limit_mib > MOST_OF_LIMIT * limit:
         yield heap.raising(facts, limit)
     else:
         yield from _below(heap, gomemlimit, limit)
