@@ -307,7 +307,8 @@ def _worth_it(
     aim, usual = wanted.aim, [row for row in scored if row["rule"] != "ballast"]
     if not usual:
         return None, _none_fits(predictor, wanted.dear)
-    is_by_time = present["run_time_ratio"] is not None
+    # Where the load is not known, a shorter run time is only an assumption.
+    is_by_time = present["run_time_ratio"] is not None and predictor.load_is_known
     low = present["gogc"] is not None and present["gogc"] < DEFAULT.low_gogc
     least_cpu = DEFAULT.low_gogc_cpu if low else DEFAULT.gc_cpu_warn
     is_low = aim == "balanced" and present["gc_cpu_share"] < least_cpu
