@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from gctrace_analyzer.advise.advice import Advice
     from gctrace_analyzer.analysis.analysis import Analysis
     from gctrace_analyzer.analysis.postmortem.post_mortems import PostMortem
+    from gctrace_analyzer.schema import Row
 
 
 def steps(death: PostMortem, analysis: Analysis, advice: Advice) -> tuple[str, ...]:
@@ -28,13 +29,16 @@ def steps(death: PostMortem, analysis: Analysis, advice: Advice) -> tuple[str, .
     """
     first = advice.recommendations.row(0, named=True)
     is_own = death.process == advised_process(analysis) and not first["now"]
-    is_tried = is_own and first["memory_limit_mib"] and first["confidence"] == "low"
-    if not is_tried and death.confidence != "low":
-        return death.advice
+    verb = set_or_try(death, first if is_own and first["memory_limit_mib"] else None)
     return tuple(
-        step.replace("Set ", "Try ", 1) if step.startswith(SET_LIMIT) else step
+        step.replace("Set ", f"{verb} ", 1) if step.startswith(SET_LIMIT) else step
         for step in death.advice
     )
+
+
+def set_or_try(death: PostMortem, first: Row | None) -> str:
+    """Returns how sure a limit is after a death, for which `first` is recommended, as a verb."""
+    return "Try" if "low" in (death.confidence, first and first["confidence"]) else "Set"
 
 
 _PREVENTABLE = {
@@ -50,7 +54,7 @@ def prevention(death: PostMortem, analysis: Analysis, advice: Advice) -> str:
     most, least = death.memory_limit_most_mib, advice.baseline.least_limit_mib
     text = _PREVENTABLE.get(death.preventable, "")
     is_own = death.process == advised_process(analysis)
-    if is_own and death.preventable == "yes" and (most or least or 0.0) < (least or 0.0):
+    if is_own and death.preventable == "yes" and most and least and most < least:
         return text.replace(".", " only by thrashing.")
     return text
 

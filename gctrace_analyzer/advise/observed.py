@@ -41,14 +41,7 @@ from gctrace_analyzer.analysis.settings.setters import Eased, limit_eased, limit
 from gctrace_analyzer.analysis.thresholds import DEFAULT, roomy_limit
 from gctrace_analyzer.analysis.timeline.levels import Moved, moved
 from gctrace_analyzer.ingest.gctrace.columns import CPU_TIMES
-from gctrace_analyzer.ingest.rows import (
-    median,
-    of_process,
-    since,
-    unforced,
-    where,
-    without,
-)
+from gctrace_analyzer.ingest.rows import median, of_process, since, unforced, where, without
 from gctrace_analyzer.units import MIB, duration_text
 
 if TYPE_CHECKING:
@@ -129,8 +122,6 @@ def baseline_of(analysis: Analysis, constants: Constants = CONSTANTS) -> Baselin
         load, now, whole, inferred=inferred, too_old=too_old, by_limit=by_limit,
         too_coarse="gc_cpu" in analysis.too_coarse,
     )  # fmt: skip
-    if analysis.summary_of(process).is_mostly_missing:
-        refused = refused or MISSING
     growth = analysis.live_growth(process)
     # Without GOGC and limit there is no goal to replay: the goals must come from somewhere.
     modelled = now if now.gogc or now.limit else replace(now, gogc=load.effective_gogc)
@@ -140,7 +131,10 @@ def baseline_of(analysis: Analysis, constants: Constants = CONSTANTS) -> Baselin
         growth_mib=growth.mib_per_h * load.span_s / 3600 if growth else 0.0,
         limit_is_known=regime.memory_limit_source != "inferred",
     )  # fmt: skip
-    refused = refused or unknown_gogc(regime) or in_blocks(steady) or _misfit(load, model)
+    missing = MISSING if analysis.summary_of(process).is_mostly_missing else None
+    refused = (
+        refused or missing or unknown_gogc(regime) or in_blocks(steady) or _misfit(load, model)
+    )
     warnings = (
         *_change_warning(regime if changed else None, eased),
         *_move_warning(move),

@@ -136,7 +136,7 @@ def worst_costs(analysis: Analysis, of: int | None = None) -> Iterator[str]:
     )
     ends = {process: last_printed(analysis, process) for process in (first, second)}
     all_of = [[*costs(own[process], coarse, ends[process])] for process in (first, second)]
-    texts = [*all_of[0][: len(shares)][:1], *all_of[1][1:]]
+    texts = [*(all_of[0][:1] if shares else ()), *all_of[1][1:]]
     if first == second and texts:
         both = ", both" if len(texts) > 1 else ""
         highest = f", the highest of {len(own)} processes" * (len(shares) == len(own) > 1)

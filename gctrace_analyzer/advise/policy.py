@@ -354,11 +354,11 @@ def _longer(scored: list[Row], present: Row, predictor: Predictor) -> Row | None
 def _explain_no_change(present: Row, predictor: Predictor, reason: str) -> None:
     """Writes into the present row why no change is recommended."""
     find = f"find out what grows; {buys_time(predictor)}"
-    if fails_soon(present) or not fits(present, predictor):
+    if (is_soon := fails_soon(present)) or not fits(present, predictor):
         order = raising_to_least(predictor) or "raise its memory limit"
         why = f"no setting fits the container: {order}, or reduce the live heap"
         lasts = f"no setting lasts while the live heap grows: {find}"
-        present |= {"why": lasts if fails_soon(present) else why, "confidence": "none"}
+        present |= {"why": lasts if is_soon else why, "confidence": "none"}
         return
     # A limit that is too low calls for a change, even if no good one is known.
     if is_growing := predictor.endless and present["thrash"] != "no":

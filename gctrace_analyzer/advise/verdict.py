@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from gctrace_analyzer.advise.candidates import times_the_least
-from gctrace_analyzer.advise.killed import killed, steps, which_of
+from gctrace_analyzer.advise.killed import killed, set_or_try, steps, which_of
 from gctrace_analyzer.advise.phrases import (
     first_words,
     hidden_figures,
@@ -383,8 +383,7 @@ def _after_death(death: PostMortem, analysis: Analysis, advice: Advice) -> str:
     if first is not None and first["memory_limit_mib"] and settings:
         # What such a step says about the room that a limit leaves holds for the setting as well.
         rest = (step.partition(". ")[2] if step in settings else step for step in death.advice)
-        verb = "Try" if "low" in (first["confidence"], death.confidence) else "Set"
-        setting = f"{verb} {with_effects(first, advice)}"
+        setting = f"{set_or_try(death, first)} {with_effects(first, advice)}"
         if "Predicted:" not in setting:
             # What it does now is nothing: the post-mortem knows what it prevents.
             return "\n".join(steps(death, analysis, advice))

@@ -32,7 +32,6 @@ def of(values: dict[str, list[Any]]) -> pl.DataFrame:
             "procs": [4] * count,
             "format": ["gc18"] * count,
             "forced": [False] * count,
-            "counted_pauses_high": [1.0] * count,
             **{f"{name}{kind}_ms": zero for name in durations.PAUSES for kind in ("", "_cpu")},
             "concurrent_mark_ms": zero,
             **{f"{name}_cpu_ms": zero for name in ("assist", "background", "idle")},

@@ -327,8 +327,6 @@ def load_of(cycles: pl.DataFrame, cpus: float | None = None) -> Load | None:
     steady = unforced(since(timed, DEFAULT.warm_up_s))
     if len(steady) < FEWEST or (steady["start_s"][-1] - steady["start_s"][0]) <= 0:
         return None
-    # First, because of a long log it needs the most memory.
-    path = path_of(steady)
 
     def mean(name: str) -> float:
         return mean_of(steady[name])
@@ -391,7 +389,7 @@ def load_of(cycles: pl.DataFrame, cpus: float | None = None) -> Load | None:
         calm_end_max=calm_end_max_mib(steady) + 0.5,
         forced_share=mean_of(timed["forced"]),
         new_pacer=new_pacer,
-        path=path,
+        path=path_of(steady),
     )
 
 
