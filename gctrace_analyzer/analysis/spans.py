@@ -64,7 +64,11 @@ def of_cycles(corrected: pl.DataFrame, known: pl.DataFrame | None = None) -> pl.
     if len(stopping(corrected)):
         # The goal of a stop-the-world cycle is the heap at its start.
         rows = rows.with_columns(heap_goal_mib=pl.when(~stops_for_all()).then("heap_goal_mib"))
-    return rows.rechunk() if is_long(rows) else whole(rows)
+    if not is_long(rows):
+        return whole(rows)
+    if rows["steps_s"].equals(rows["interval_s"]):  # No cycle is missing: one column is enough.
+        rows = rows.with_columns(steps_s="interval_s")
+    return rows.rechunk()
 
 
 def whole(spans: pl.DataFrame) -> pl.DataFrame:
