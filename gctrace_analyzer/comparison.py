@@ -94,6 +94,11 @@ class Comparison(Suggesting):
         return all(pair.comparable for pair in self.pairs)
 
     @property
+    def verdict(self) -> str:
+        """What changed, in one sentence; or why that is not known."""
+        return sections.statement(self.pairs).sentence
+
+    @property
     def no_expectation(self) -> str | None:
         """Why the last change cannot be predicted; None if it was, or if settings are the same."""
         return self.pairs[-1].no_expectation

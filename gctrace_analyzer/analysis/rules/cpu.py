@@ -54,7 +54,7 @@ def high_gc_cpu(facts: ProcessFacts) -> Iterator[Evidence]:
     # Go 1.23 and later count only a part of the time to stop the world.
     is_old = not facts.cycles["stacks_mib"].count()
     own = f": pauses take {of_time} of the time{', with all CPUs counted' * is_old}"
-    of_pauses = _one_wait(facts) if stopped is None else own
+    of_pauses = _in_pauses(facts) if stopped is None else own
     costs_ms = facts.cycles["gc_cpu_ms"]
     is_one = 2 * maximum(costs_ms) > total(costs_ms) and not facts.summary.missing_cycles
     why = of_pauses or (", most of it in one cycle" if is_one else _why_often(facts))
@@ -69,15 +69,17 @@ def high_gc_cpu(facts: ProcessFacts) -> Iterator[Evidence]:
     )
 
 
-def _one_wait(facts: ProcessFacts) -> str:
-    """Returns how much of GC CPU one long pause is, as the end of a sentence; else empty."""
+def _in_pauses(facts: ProcessFacts) -> str:
+    """Returns how much of GC CPU long pauses are, as the end of a sentence; else empty."""
     s = facts.summary
     longest_ms, all_ms = s.stw_max_ms or 0.0, s.stw_total_ms or 0.0
-    if (s.stopped_gc_share or 0.0) < _MUCH_OF_IT or 2 * longest_ms < all_ms:
+    is_one, are_long = 2 * longest_ms >= all_ms, all_ms > facts.thresholds.stw_warn_ms * s.cycles
+    if (s.stopped_gc_share or 0.0) < _MUCH_OF_IT or not (is_one or are_long):
         return ""
     return (
-        f": up to {percent(s.stw_share or 0.0)} in pauses, for which all CPUs count (one took "
-        f"{duration_text(longest_ms / 1000)}), and the rest in marking"
+        f": up to {percent(s.stw_share or 0.0)} in pauses, for which all CPUs count "
+        f"({'one' if is_one else 'the longest'} took {duration_text(longest_ms / 1000)}), and the "
+        "rest in marking"
     )
 
 
