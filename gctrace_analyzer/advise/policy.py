@@ -217,10 +217,11 @@ def _best(
         keeps_gogc = present_fits or (wanted.aim == "balanced" and wanted.target is None)
         best = (_first(scored, predictor) if keeps_gogc else None) or scored[0]
         if not present_fits:
-            best["why"] += (
-                f"; the present peak, {present['memory_peak_mib']:,.0f} MiB with memory outside "
-                f"the heap, does not fit into 90 % of the container's {predictor.room_mib:,.0f} MiB"
-            ) * (predictor.most_limit_mib == math.inf)
+            peak, room = present["memory_peak_mib"], predictor.room_mib or 0.0
+            how = "exceeds" if peak > room else "does not fit into 90 % of"
+            if predictor.most_limit_mib == math.inf:
+                peak_text = f"the present peak, {peak:,.0f} MiB with memory outside the heap"
+                best["why"] += f"; {peak_text}, {how} the container's {room:,.0f} MiB"
         return _towards(best, wanted.target), ""
     gaining, reason = _gaining(scored, present, predictor, wanted)
     if gaining is not None:

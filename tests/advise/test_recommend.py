@@ -453,7 +453,7 @@ def test_a_peak_has_one_number_in_table_reason_and_findings() -> None:
     run = gca.read(SAMPLES / "leak-go1.26.log", container_limit="300MiB")
     assert run.recommend().filter(pl.col("now"))["heap_peak_mib"][0] == 329.5
     shown = " ".join(str(run.summary()).split())
-    assert "present peak, 352 MiB with memory outside the heap, does not fit" in shown
+    assert "present peak, 352 MiB with memory outside the heap, exceeds" in shown
     assert "The heap reached 329 MiB" in shown
     assert "330" not in shown
 

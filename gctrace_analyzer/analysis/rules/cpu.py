@@ -73,7 +73,10 @@ def _in_pauses(facts: ProcessFacts) -> str:
     """Returns how much of GC CPU long pauses are, as the end of a sentence; else empty."""
     s = facts.summary
     longest_ms, all_ms = s.stw_max_ms or 0.0, s.stw_total_ms or 0.0
-    is_one, are_long = 2 * longest_ms >= all_ms, all_ms > facts.thresholds.stw_warn_ms * s.cycles
+    is_one, are_long = (
+        2 * longest_ms >= all_ms,
+        all_ms > facts.thresholds.stw_warn_ms * s.cycles,
+    )
     if (s.stopped_gc_share or 0.0) < _MUCH_OF_IT or not (is_one or are_long):
         return ""
     return (
