@@ -1015,7 +1015,7 @@ ABOUT = {name: about for name, (_, about) in _TABLES.items()}
 
 def names(table: str) -> list[str]:
     """Returns the column names of a table, in order."""
-    return [column.name for column in TABLES[table]]
+    return [*polars_schema(table)]
 
 
 OF_MESSAGES = (

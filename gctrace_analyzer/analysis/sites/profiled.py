@@ -141,7 +141,7 @@ class Profiled:
         least = self.thresholds.site_share
         if first["attributed_share"] >= least or len(sites) == 1:
             cores = first["gc_cpu_cores"]
-            of_gc = "" if cores is None else f", about {digits(cores, 2)} cores of GC"
+            of_gc = "" if cores is None else f", about {digits(cores, 2)} cores of GC with idle"
             of = (
                 "of it" if self.costs.alloc_mib_per_s is not None else "of what the profile has"
             )
