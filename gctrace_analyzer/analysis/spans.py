@@ -66,8 +66,8 @@ def of_cycles(corrected: pl.DataFrame, known: pl.DataFrame | None = None) -> pl.
         rows = rows.with_columns(heap_goal_mib=pl.when(~stops_for_all()).then("heap_goal_mib"))
     if not is_long(rows):
         return whole(rows)
-    if rows["steps_s"].equals(rows["interval_s"]):  # No cycle is missing: one column is enough.
-        rows = rows.with_columns(steps_s="interval_s")
+    if rows["steps_s"].equals(rows["interval_s"]):  # No cycle is missing.
+        rows = rows.with_columns(steps=pl.lit(1.0), steps_s="interval_s")
     return rows.rechunk()
 
 
