@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from gctrace_analyzer import schema
-from gctrace_analyzer.analysis.metrics import findings, intervals, pause_bounds, since_start
+from gctrace_analyzer.analysis.metrics import intervals, pause_bounds, since_start
+from gctrace_analyzer.analysis.metrics.dump_points import points
 from gctrace_analyzer.analysis.metrics.typical import summarize
 from gctrace_analyzer.analysis.pauses import BOTH
 from gctrace_analyzer.analysis.postmortem.memory_of_dumps import programs
@@ -188,4 +189,4 @@ class Dumps:
         """Returns one row per interval in the columns of cycles, for rules and trends."""
         if not self.detailed.width:
             return like.clear()
-        return findings.points(self.detailed, like)
+        return points(self.detailed, like)

@@ -60,13 +60,12 @@ from gctrace_analyzer.ingest.evidence.wordings import THRESHOLD_KILLERS
 from gctrace_analyzer.units import MIB
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Mapping
     from datetime import datetime
 
+    from gctrace_analyzer.analysis.log_figures import LogFigures
     from gctrace_analyzer.analysis.postmortem.heap_at_death import HeapAtDeath
     from gctrace_analyzer.analysis.settings.known import Settings
-    from gctrace_analyzer.analysis.settings.regimes import Regime
-    from gctrace_analyzer.ingest.read import Log
     from gctrace_analyzer.schema import Row
 
 
@@ -146,26 +145,12 @@ _NAMES = tuple(field.name for field in fields(PostMortem))
 _UNMATCHED = {"process": None, "match_by": (), "confidence": None}
 
 
-def post_mortems(
-    log: Log,
-    given: Settings,
-    settings_of: Callable[[int], Settings],
-    enriched: Callable[[], pl.DataFrame],
-    intervals: Callable[[int], pl.DataFrame],
-    regimes_of: Callable[[int], Sequence[Regime]],
-) -> list[PostMortem]:
+def post_mortems(known: LogFigures) -> list[PostMortem]:
     """Returns the post-mortem of every death in a log, in the order of its tables.
 
     For a part of a log, deaths of processes that end outside the part are left out.
-
-    Args:
-        log: the log.
-        given: the settings that the user gave.
-        settings_of: returns the known settings of a process.
-        enriched: returns what `episodes.enrich` returns; only called if there is a death.
-        intervals: returns the spans between the dumps or scrapes of a process.
-        regimes_of: returns the settings behind the heap goals of a process.
     """
+    log = known.log
     every = deaths(log.tables)
     matches = match_all(every, log.all_processes, log.tables["container_states"])
     matches = [
@@ -173,39 +158,27 @@ def post_mortems(
         for death, match in zip(every, matches, strict=True)
     ]
     elsewhere = log.selection.without_end if log.selection else ()
-    known = [
-        _evidence(
-            death,
-            match,
-            larger_beside(every, number),
-            log.tables,
-            enriched(),
-            intervals,
-            settings_of(match.process)
-            if match
-            else known_of_container(given, log.tables, death),
-            present(regimes_of(match.process)) if match else None,
-        )
+    evidence = [
+        _evidence(known, death, match, larger_beside(every, number))
         for number, (death, match) in enumerate(zip(every, matches, strict=True))
         if not (match and match.process in elsewhere)
     ]
-    least = least_had([facts for facts, _ in known])
+    least = least_had([facts for facts, _ in evidence])
     return [
         _post_mortem(replace(facts, least_had_mib=had), log.tables, settings)
-        for had, (facts, settings) in zip(least, known, strict=True)
+        for had, (facts, settings) in zip(least, evidence, strict=True)
     ]
 
 
 def _evidence(
-    death: Death,
-    match: Match | None,
-    larger: tuple[str, float] | None,
-    tables: Mapping[str, pl.DataFrame],
-    enriched: pl.DataFrame,
-    intervals: Callable[[int], pl.DataFrame],
-    settings: Settings,
-    regime: Regime | None,
+    known: LogFigures, death: Death, match: Match | None, larger: tuple[str, float] | None
 ) -> tuple[Evidence, Settings]:
+    tables, enriched = known.log.tables, known.enriched
+    if match:
+        settings = known.settings_of(match.process)
+        regime = present(known.regimes_of(match.process))
+    else:
+        settings, regime = known_of_container(known.given, tables, death), None
     if death.is_unit and death.limit_bytes is None and not death.is_shared_limit:
         limit_mib = settings.value("container_limit_mib")
         death = replace(death, limit_bytes=limit_mib and int(limit_mib * MIB))
@@ -227,7 +200,7 @@ def _evidence(
     if new_run is not None:
         match, cycles, minute = None, cycles.clear(), LastMinute()
     if match and cycles.is_empty():
-        scraped = _last_scrapes(intervals(match.process))
+        scraped = _last_scrapes(known.dumps.of(match.process))
         minute, memory = scraped or (minute, memory)
     limit = _limit(death, settings)
     if larger and limit.limit_mib is None:

@@ -6,6 +6,10 @@ import math
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from gctrace_analyzer.analysis.postmortem.memory_of_scavenger import (
+    calls_of_free_os_memory,
+    memory_of_scavenger,
+)
 from gctrace_analyzer.analysis.rules import (
     allocation,
     assists,
@@ -32,20 +36,13 @@ from gctrace_analyzer.analysis.summary import too_coarse
 from gctrace_analyzer.ingest.rows import by_process, of_process
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 
-    import polars as pl
-
-    from gctrace_analyzer.analysis.metrics.pause_bounds import CyclePauses
-    from gctrace_analyzer.analysis.postmortem.memory_of_dumps import Memory
+    from gctrace_analyzer.analysis.log_figures import LogFigures
     from gctrace_analyzer.analysis.postmortem.post_mortems import PostMortem
     from gctrace_analyzer.analysis.rules.registry import Facts, Rule
     from gctrace_analyzer.analysis.settings.known import Settings
-    from gctrace_analyzer.analysis.settings.regimes import Regime
     from gctrace_analyzer.analysis.summary import Summary
-    from gctrace_analyzer.analysis.thresholds import Thresholds
-    from gctrace_analyzer.analysis.timeline.levels import Moved
-    from gctrace_analyzer.analysis.trend import LiveGrowth
 
 PROCESS_RULES: tuple[Rule[ProcessFacts], ...] = (
     limit.limit_thrash,
@@ -87,6 +84,22 @@ PROCESS_RULES: tuple[Rule[ProcessFacts], ...] = (
     log.short_log,
 )
 """The rules about one process, in order: a rule may depend on the matches of earlier rules."""
+
+METRICS_RULES: tuple[Rule[ProcessFacts], ...] = (
+    limit.limit_thrash,
+    limit.limit_tight,
+    limit.limit_without_headroom,
+    cpu.high_gc_cpu,
+    frequency.too_frequent,
+    assists.assist_pressure,
+    long_pauses.long_pauses_of_metrics,
+    cpu.cpu_quota_throttling,
+    live_heap.live_heap_growth,
+    frequency.forced_gc,
+    log.short_log,
+)
+"""The rules that need no single cycles: their evidence is in the summary, the episodes, and the
+live heap, heap goal and GOMAXPROCS over time."""
 
 MEMORY_RULES: tuple[Rule[MemoryFacts], ...] = (
     memory.fragmentation,
@@ -145,76 +158,47 @@ _LIKE = dict.fromkeys(_PAUSES, _PAUSES[0])
 _COST = {each.id: position for position, each in enumerate(_MOST_COSTLY_FIRST)}
 
 
-def diagnose(
-    enriched: pl.DataFrame,
-    summaries: Mapping[int, Summary],
-    processes: pl.DataFrame,
-    episodes: pl.DataFrame,
-    settings: Settings,
-    memories: Sequence[Memory] = (),
-    deaths: Sequence[PostMortem] = (),
-    *,
-    thresholds: Thresholds,
-    growth_of: Callable[[int], LiveGrowth | None],
-    moved_of: Callable[[int], Moved | None],
-    regimes_of: Callable[[int], tuple[Regime, ...]],
-    pauses_of: Callable[[int], CyclePauses | None],
-    rules: Sequence[Rule[ProcessFacts]] = PROCESS_RULES,
-    is_benchmark: bool = False,
-    freed: Mapping[int | None, int] | None = None,
-) -> list[Finding]:
-    """Returns every finding, the worst first and causes before their effects.
-
-    Args:
-        enriched: what `episodes.enrich` returns.
-        summaries: the figures of each process.
-        processes: `schema.PROCESSES`.
-        episodes: `schema.EPISODES`.
-        settings: GOGC, limits and other known settings.
-        memories: for each program the data of its MemStats dumps, or of the scavenger's last line.
-        deaths: post-mortems.
-        thresholds: the limits of all rules.
-        growth_of: returns the growth of the live heap of a process.
-        moved_of: returns the level that the live heap of a process moved to and stayed at.
-        regimes_of: returns the settings that a process ran under.
-        pauses_of: returns the pauses of a process that metrics show.
-        rules: the rules about one process that the input has evidence for.
-        is_benchmark: whether the log has results of benchmarks.
-        freed: calls of debug.FreeOSMemory by process.
-    """
-    rows = {row["process"]: row for row in processes.iter_rows(named=True)}
+def diagnose(known: LogFigures, deaths: Iterable[PostMortem]) -> list[Finding]:
+    """Returns every finding, the worst first and causes before their effects."""
+    rows = {row["process"]: row for row in known.tables["processes"].iter_rows(named=True)}
+    points, thresholds = known.diagnosed_points, known.thresholds
+    freed = calls_of_free_os_memory(known.tables["scavenges"])
     findings: list[Finding] = []
-    for cycles in by_process(enriched):
+    for cycles in by_process(points):
         process = int(cycles[0]["process"][0])
         facts = ProcessFacts(
             process=process,
             cycles=cycles,
-            summary=summaries[process],
-            episodes=of_process(episodes, process),
+            summary=known.summaries[process],
+            episodes=of_process(known.episodes, process),
             thresholds=thresholds,
-            settings=settings,
+            settings=known.settings,
             missing_cycles=rows.get(process, {}).get("missing_cycles", 0),
-            go_versions=_go_versions(settings, rows.get(process, {})),
-            growth=growth_of(process),
-            moved=moved_of(process),
-            regimes=regimes_of(process),
-            cycle_pauses=pauses_of(process),
-            is_benchmark=is_benchmark,
-            freed=(freed or {}).get(process, 0),
+            go_versions=_go_versions(known.settings, rows.get(process, {})),
+            growth=known.live_growth(process),
+            moved=known.moved(process),
+            regimes=known.regimes_of(process),
+            cycle_pauses=known.dumps.cycle_pauses(process) if known.by_dumps else None,
+            is_benchmark=known.is_benchmark,
+            freed=freed.get(process, 0),
         )
-        findings += _of_process(facts, rules)
-    findings = _without_short_starts(findings, processes=len(summaries))
-    newest_go = _newest_go(settings, rows.values())
-    room_mib = settings.room_mib if len(memories) == 1 else None
+        findings += _of_process(facts, METRICS_RULES if known.by_dumps else PROCESS_RULES)
+    findings = _without_short_starts(findings, processes=len(known.summaries))
+    newest_go = _newest_go(known.settings, rows.values())
+    memories = known.memory or memory_of_scavenger(known.tables)
+    room_mib = known.settings.room_mib if len(memories) == 1 else None
     for dumps in memories:
         findings += _check(MEMORY_RULES, MemoryFacts(dumps, thresholds, newest_go, room_mib))
     for death in deaths:
         findings += _check(DEATH_RULES, DeathFacts(death, thresholds))
-    if enriched.height:
-        overall = OverallFacts(summaries, findings, thresholds, too_coarse(enriched))
+    if points.height:
+        overall = OverallFacts(known.summaries, findings, thresholds, too_coarse(points))
         findings += _check(OVERALL_RULES, overall)
-    sizes = {process: summary.cycles for process, summary in summaries.items()}
-    return _worst_first(_merge_processes(_with_causes(findings), sizes))
+    sizes = {process: summary.cycles for process, summary in known.summaries.items()}
+    ordered = _worst_first(_merge_processes(_with_causes(findings), sizes))
+    if not known.by_dumps:
+        return ordered
+    return proven(ordered, known.summary, pauses_are_short=known.dumps.pauses_are_short)
 
 
 def _go_versions(
@@ -239,9 +223,7 @@ def _check(rules: Iterable[Rule[Facts]], facts: Facts) -> list[Finding]:
     return [finding for rule in rules for finding in rule.check(facts)]
 
 
-def _of_process(
-    facts: ProcessFacts, rules: Sequence[Rule[ProcessFacts]] = PROCESS_RULES
-) -> Iterator[Finding]:
+def _of_process(facts: ProcessFacts, rules: Sequence[Rule[ProcessFacts]]) -> Iterator[Finding]:
     few = facts.cycle_pauses is None and facts.summary.cycles < facts.thresholds.warn_min_cycles
     for rule in rules:
         findings = list(rule.check(facts))
@@ -250,6 +232,22 @@ def _of_process(
         if findings:
             facts.matched.add(rule.id)
         yield from (replace(finding, process=facts.process) for finding in findings)
+
+
+def proven(
+    found: Iterable[Finding], summary: Summary, *, pauses_are_short: bool
+) -> list[Finding]:
+    """Returns the findings without those that only state that metrics lack something.
+
+    Metrics cannot prove that a program is healthy without its GC CPU, or if its pauses may be long.
+    They cannot prove that it has few cycles without their number.
+    """
+    unproven = set()
+    if summary.gc_cpu_share is None or not pauses_are_short:
+        unproven.add(log.healthy.id)
+    if summary.gc_per_s is None:
+        unproven.add(log.short_log.id)
+    return [finding for finding in found if finding.id not in unproven]
 
 
 def _without_short_starts(findings: list[Finding], processes: int) -> list[Finding]:

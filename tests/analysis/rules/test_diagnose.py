@@ -9,13 +9,13 @@ import polars as pl
 import pytest
 
 import gctrace_analyzer as gca
-from gctrace_analyzer.analysis.metrics.findings import proven
 from gctrace_analyzer.analysis.rules import log
 from gctrace_analyzer.analysis.rules.diagnose import (
     _merge_processes,
     _with_causes,
     _without_short_starts,
     _worst_first,
+    proven,
 )
 from gctrace_analyzer.analysis.rules.finding import (
     Finding,

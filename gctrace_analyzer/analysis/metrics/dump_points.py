@@ -1,43 +1,8 @@
-"""The findings that metrics can prove, by the same rules as those of a log."""
+"""Intervals between dumps as the points that rules look at, in the columns of cycles."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import polars as pl
-
-from gctrace_analyzer.analysis.rules import (
-    assists,
-    cpu,
-    frequency,
-    limit,
-    live_heap,
-    log,
-    long_pauses,
-)
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
-    from gctrace_analyzer.analysis.rules.finding import Finding, ProcessFacts
-    from gctrace_analyzer.analysis.rules.registry import Rule
-    from gctrace_analyzer.analysis.summary import Summary
-
-RULES: Sequence[Rule[ProcessFacts]] = (
-    limit.limit_thrash,
-    limit.limit_tight,
-    limit.limit_without_headroom,
-    cpu.high_gc_cpu,
-    frequency.too_frequent,
-    assists.assist_pressure,
-    long_pauses.long_pauses_of_metrics,
-    cpu.cpu_quota_throttling,
-    live_heap.live_heap_growth,
-    frequency.forced_gc,
-    log.short_log,
-)
-"""The rules that need no single cycles: their evidence is in the summary, the episodes, and the
-live heap, heap goal and GOMAXPROCS over time."""
 
 
 def points(intervals: pl.DataFrame, like: pl.DataFrame) -> pl.DataFrame:
@@ -93,19 +58,3 @@ def _dumps(intervals: pl.DataFrame) -> pl.DataFrame:
         )
     )
     return pl.concat([first, at_end]).sort("process", "end_s", maintain_order=True)
-
-
-def proven(
-    found: Iterable[Finding], summary: Summary, *, pauses_are_short: bool
-) -> tuple[Finding, ...]:
-    """Returns the findings without those that only state that metrics lack something.
-
-    Metrics cannot prove that a program is healthy without its GC CPU, or if its pauses may be long.
-    They cannot prove that it has few cycles without their number.
-    """
-    unproven = set()
-    if summary.gc_cpu_share is None or not pauses_are_short:
-        unproven.add(log.healthy.id)
-    if summary.gc_per_s is None:
-        unproven.add(log.short_log.id)
-    return tuple(each for each in found if each.id not in unproven)
