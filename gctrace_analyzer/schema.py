@@ -825,6 +825,7 @@ FLEET = (
         ("thrash", "whether it would thrash: no, risk or certain"), ("refused", "why there is no prediction"))),
     *(column for name, unit, meaning in _PREDICTED if name in ("gc_per_s", "gc_cpu_with_idle_share", "heap_peak_mib")
       for column in _predicted(f"advice_{name}", unit, f"predicted {meaning}", _RANK_1)),
+    Column("advice_lasts_h", "Float64", "h", "how long it lasts while the live heap grows; null: another problem comes first", _RANK_1),
     *_predicted("saved_cores", "cores", "GC CPU saved by the advice, with idle marking", "(present - predicted share) × procs"),
     *_predicted("saved_heap_mib", "MiB", "heap peak saved by the advice (negative: the heap gets larger)", "present - predicted peak"),
     Column("go_memory_mib", "Float64", "MiB", "memory that Go holds, mean; of metrics only", "Sys - HeapReleased, or /memory/classes"),

@@ -6,9 +6,10 @@ import math
 from itertools import accumulate, pairwise
 from typing import TYPE_CHECKING
 
-from gctrace_analyzer.advise.subject import SET_LIMIT, advised_process
+from gctrace_analyzer.advise.subject import advised_process
 from gctrace_analyzer.analysis.postmortem.death import EVICTOR, OR_CHILD, REFUSED
 from gctrace_analyzer.analysis.postmortem.explanation import DOUBTS
+from gctrace_analyzer.analysis.postmortem.facts import SetLimit
 from gctrace_analyzer.analysis.postmortem.pairing import gap_s
 from gctrace_analyzer.analysis.postmortem.proof import BY_KERNEL
 from gctrace_analyzer.units import duration_text, size_text, times_text
@@ -31,7 +32,7 @@ def steps(death: PostMortem, analysis: Analysis, advice: Advice) -> tuple[str, .
     is_own = death.process == advised_process(analysis) and not first["now"]
     verb = set_or_try(death, first if is_own and first["memory_limit_mib"] else None)
     return tuple(
-        step.replace("Set ", f"{verb} ", 1) if step.startswith(SET_LIMIT) else step
+        SetLimit(step.mib, step.words, verb) if isinstance(step, SetLimit) else step
         for step in death.advice
     )
 

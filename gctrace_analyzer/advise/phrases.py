@@ -235,41 +235,35 @@ def costs(
         yield f"99 % of pauses take at most {p99}, the longest {longest}"
 
 
-TO_JUDGE = "to judge"
-"""Ends the first words on a log that is no evidence for or against a problem."""
-
-
-def first_words(analysis: Analysis, *, short: bool) -> str:
-    """Returns the first words on a log without a problem."""
+def first_words(analysis: Analysis, *, short: bool) -> tuple[str, bool]:
+    """Returns the first words on a log without a problem, and whether it is too little to judge."""
     s, t = analysis.summary, analysis.thresholds
     shown = _no_problem_with(analysis)
     lines = f"{s.cycles:,} of {s.cycles + s.missing_cycles:,} cycles"
     shows_none = shown and not _may_be_costly(analysis)
     if s.is_mostly_missing:
-        judged = (
-            f"; these show no {shown}" if shows_none else f", which is too little {TO_JUDGE}"
-        )
-        return f"Only {lines} have a line{judged}"
+        judged = f"; these show no {shown}" if shows_none else ", which is too little to judge"
+        return f"Only {lines} have a line{judged}", not shows_none
     seen = f" in the {lines} that have a line" if s.missing_cycles else ""
     what = "The input" if analysis.by_dumps else "The log"
     if short:
         part = "The selected part" if is_range(analysis) else what
-        judged = f"short, but shows no {shown}{seen}" if shows_none else f"too short {TO_JUDGE}"
-        return f"{part} is {judged}"
+        judged = f"short, but shows no {shown}{seen}" if shows_none else "too short to judge"
+        return f"{part} is {judged}", not shows_none
     if not shown:
-        return f"{what} does not show whether GC is a problem"
+        return f"{what} does not show whether GC is a problem", False
     here = seen or " here"
     if hidden_figures(analysis):
         start = f"There is no {shown}{here}"
     elif s.gc_cpu_share is not None:
         start = f"GC is not a problem{here}"
     elif s.stw_max_ms is None:
-        return f"{what} does not show whether GC is a problem"
+        return f"{what} does not show whether GC is a problem", False
     else:
         start = f"There is no problem with pauses{here}"
     if (longest_pause_after_start_up(analysis) or s.stw_max_ms or 0) > t.stw_bad_ms:
         start += ", except for single long pauses"
-    return start
+    return start, False
 
 
 def in_all(analysis: Analysis) -> str:

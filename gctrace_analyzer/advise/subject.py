@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from gctrace_analyzer.analysis.postmortem.death import BY_CODE
+from gctrace_analyzer.analysis.postmortem.facts import SetLimit
 from gctrace_analyzer.analysis.rules.finding import maximum, percent
 from gctrace_analyzer.analysis.settings.known_programs import is_not_go
 from gctrace_analyzer.analysis.thresholds import DEFAULT
@@ -208,8 +209,9 @@ def most_limit_mib(analysis: Analysis, process: int | None) -> float:
     )
 
 
-SET_LIMIT = "Set GOMEMLIMIT="
-"""Begins a step with the memory limit that prevents the next death."""
+def limits_to_set(death: PostMortem) -> list[SetLimit]:
+    """Returns the steps that set the memory limit which prevents the next death."""
+    return [step for step in death.advice if isinstance(step, SetLimit)]
 
 
 def set_at_kill_mib(analysis: Analysis, process: int | None) -> float | None:
@@ -217,8 +219,8 @@ def set_at_kill_mib(analysis: Analysis, process: int | None) -> float | None:
     for death in analysis.post_mortems:
         most = death.memory_limit_most_mib
         if death.process == process and death.proven and most:
-            step = f"{SET_LIMIT}{most:.0f}MiB"
-            return most if any(own.startswith(step) for own in death.advice) else None
+            is_set = any(step.mib == round(most) for step in limits_to_set(death))
+            return most if is_set else None
     return None
 
 

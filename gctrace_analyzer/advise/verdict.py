@@ -7,7 +7,7 @@ which knows the setting.
 from __future__ import annotations
 
 import math
-from dataclasses import replace
+from dataclasses import field, replace
 from pathlib import PurePath
 from typing import TYPE_CHECKING
 
@@ -33,10 +33,10 @@ from gctrace_analyzer.advise.subject import (
     GROWS,
     KILLED,
     LONG_PAUSES,
-    SET_LIMIT,
     advised_process,
     explained_kill,
     explained_memory,
+    limits_to_set,
     other_setting,
     root_cause,
 )
@@ -84,6 +84,7 @@ class Verdict(Plain):
         finding: the id of the finding that it rests on; None if all is well.
         process: the process that it is about.
         start_s: when it began, in seconds since the start of the process; None: always.
+        is_open: whether the input is no evidence for or against a problem; not in the JSON.
     """
 
     level: Severity
@@ -93,6 +94,7 @@ class Verdict(Plain):
     finding: str | None = None
     process: int | None = None
     start_s: float | None = None
+    is_open: bool = field(default=False, repr=False)
 
 
 _OF_TOOLCHAIN = Verdict(
@@ -260,7 +262,9 @@ def _no_problem(analysis: Analysis, advice: Advice) -> Verdict:
     growing = _growing(analysis.findings)
     grown = _grown(growing, analysis)
     idle = _idle(analysis)
-    start = idle.evidence[:-1] if idle is not None else first_words(analysis, short=is_short)
+    start, is_open = (
+        first_words(analysis, short=is_short) if idle is None else (idle.evidence[:-1], False)
+    )
     figures = " and ".join(worst_costs(analysis))
     if not figures and growing is None:
         return Verdict("info", "The input does not show what GC costs.", _NEEDS_COSTS)
@@ -271,7 +275,7 @@ def _no_problem(analysis: Analysis, advice: Advice) -> Verdict:
         cost = f"{figures[0].upper()}{figures[1:]}."
     sentence = " ".join(filter(None, (grown, cost, explained_memory(analysis.findings))))
     if growing is not None and advice.baseline.endless and not analysis.by_dumps:
-        return Verdict("info", sentence, growing.advice)
+        return Verdict("info", sentence, growing.advice, is_open=is_open)
     refused = advice.baseline.refused or ""
     only_idle = idle is not None and not idle.figures["loaded"]
     if better := _better_input(analysis, refused, short=short, idle=only_idle):
@@ -285,7 +289,7 @@ def _no_problem(analysis: Analysis, advice: Advice) -> Verdict:
                 sentence = "The log is too short to say what it takes now."
             return Verdict("warn", f"{since} {sentence}", better)
         whole = in_all(analysis) if "the whole run" in better else ""
-        return Verdict("info", f"{sentence}{whole}", better)
+        return Verdict("info", f"{sentence}{whole}", better, is_open=is_open)
     if busy := _busy(analysis):
         return busy
     first = _advised(advice)
@@ -293,8 +297,9 @@ def _no_problem(analysis: Analysis, advice: Advice) -> Verdict:
     if first is None:
         is_unknown = analysis.by_dumps and analysis.summary.gc_cpu_share is None
         leave = _NEEDS_COSTS if is_unknown else "Leave the settings as they are."
-        return Verdict("info" if is_unknown else level, sentence, leave)
-    return Verdict(level, sentence, f"Optional: {with_effects(first, advice)}")
+        return Verdict("info" if is_unknown else level, sentence, leave, is_open=is_open)
+    optional = f"Optional: {with_effects(first, advice)}"
+    return Verdict(level, sentence, optional, is_open=is_open)
 
 
 def _busy(analysis: Analysis) -> Verdict | None:
@@ -379,7 +384,7 @@ def _after_death(death: PostMortem, analysis: Analysis, advice: Advice) -> str:
     is_advised = death.process == advised_process(analysis)
     # For a heap that grew, a setting that saves CPU does not help.
     first = _advised(advice) if is_advised and death.preventable != "for a while" else None
-    settings = [step for step in death.advice if step.startswith(SET_LIMIT)]
+    settings = limits_to_set(death)
     if first is not None and first["memory_limit_mib"] and settings:
         # What such a step says about the room that a limit leaves holds for the setting as well.
         rest = (step.partition(". ")[2] if step in settings else step for step in death.advice)
@@ -452,7 +457,7 @@ def _about_leak(root: Finding, first: Row | None, advice: Advice, *, thrashes: b
 
 def _find(growth: Finding) -> str:
     """Returns how to find what grows, where another sentence has the limit to set."""
-    return FIND_GROWTH if "raise GOMEMLIMIT" in growth.advice else growth.advice
+    return FIND_GROWTH if growth.advises == "higher-limit" else growth.advice
 
 
 def _raise_limit(advice: Advice) -> str:

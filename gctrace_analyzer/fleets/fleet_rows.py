@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from gctrace_analyzer import schema
+from gctrace_analyzer.advise.subject import GROWS
 from gctrace_analyzer.analysis.fleet.answers import READ_BEFORE
 from gctrace_analyzer.analysis.postmortem.memory_of_dumps import last
 from gctrace_analyzer.analysis.rules.finding import SEVERITIES
@@ -276,12 +277,14 @@ def _advice(report: Report) -> Row:
     first = rows[0]
     now = next((row for row in rows if row["now"]), first)
     changes = not first["now"] and first["refused"] is None
+    is_of_growth = report.verdict is not None and report.verdict.finding == GROWS
     columns = {
         "advice_changes": changes,
         "advice_gogc": first["gogc"] if _has_load(report) else None,
         "advice_memory_limit_mib": first["memory_limit_mib"],
         **{f"advice_{name}": first[name] for name in ("why", "risk", "confidence", "thrash")},
         "advice_refused": first["refused"],
+        "advice_lasts_h": (first["lasts_h"] or None) if is_of_growth else None,
         **{
             f"advice_{name}{end}": first[f"{name}{end}"] for name in _PREDICTED for end in _ENDS
         },

@@ -11,7 +11,6 @@ import polars as pl
 
 from gctrace_analyzer.analysis.compare.change import OTHER_LOAD, Change
 from gctrace_analyzer.analysis.compare.compare import late_of
-from gctrace_analyzer.analysis.rules.finding import CHECK_CPUS
 from gctrace_analyzer.frozen import frozen
 from gctrace_analyzer.units import digits
 
@@ -90,7 +89,7 @@ def delay_of(runs: Sequence[Sequence[Finding]]) -> str | None:
                 for finding in findings
                 if finding.needs_action
                 and finding.because_of is None
-                and finding.advice.startswith(CHECK_CPUS)
+                and finding.advises == "check-cpus"
             ),
             None,
         )

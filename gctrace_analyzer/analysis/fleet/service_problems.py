@@ -6,6 +6,7 @@ import polars as pl
 
 from gctrace_analyzer.analysis.fleet.services import usual_setting
 from gctrace_analyzer.analysis.rules.registry import RULES
+from gctrace_analyzer.units import duration_text
 
 KINDS = ("killed for memory", "thrashing", "close to its limit", "thrashed earlier")
 """The problems caused by memory, the worst first; other problems are named after their finding."""
@@ -124,9 +125,8 @@ def to_do(needed: pl.Expr) -> pl.Expr:
     usual = pl.when(pl.col("advice_changes") & is_setting).then(usual_setting().over("service"))
     has_problem = rank().is_not_null() | growing(noted=True)
     words = pl.when(has_problem).then(first_words.fill_null(NO_ADVICE)).otherwise(pl.lit(""))
-    lasts = pl.format(
-        " (lasts {})", pl.col("action").str.extract(r"which may be ([^(,]*[^(, ])")
-    )
+    hours = pl.col("advice_lasts_h")
+    lasts = hours.map_elements(lambda h: f" (lasts {duration_text(3600 * h)})", pl.String)
     setting = pl.coalesce(usual + lasts.fill_null(""), limit)
     raised = pl.when(growing()).then(pl.format("{}, and find what grows", setting))
     return pl.coalesce(raised, setting, words)

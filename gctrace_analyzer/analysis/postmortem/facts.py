@@ -25,6 +25,19 @@ STILL_TIMES = 1.1
 minute: memory that a start-up or each batch fills is not growth."""
 
 
+class SetLimit(str):
+    """A step after a death that sets GOMEMLIMIT to `mib`, or only tries it."""
+
+    mib: int
+    words: str
+
+    def __new__(cls, mib: int, words: str, verb: str = "Set") -> SetLimit:
+        """Returns the step; `words` follow the setting."""
+        step = super().__new__(cls, f"{verb} GOMEMLIMIT={mib}MiB{words}")
+        step.mib, step.words = mib, words
+        return step
+
+
 @frozen
 class Limit:
     """The limit that a process reached, and what kind it is."""

@@ -6,7 +6,12 @@ import math
 from typing import TYPE_CHECKING
 
 from gctrace_analyzer.analysis.postmortem.death import EVICTOR
-from gctrace_analyzer.analysis.postmortem.facts import LEAST_MIB, MOST_OF_ALL, MOST_OF_LIMIT
+from gctrace_analyzer.analysis.postmortem.facts import (
+    LEAST_MIB,
+    MOST_OF_ALL,
+    MOST_OF_LIMIT,
+    SetLimit,
+)
 from gctrace_analyzer.analysis.postmortem.heap_at_death import NOTABLE
 from gctrace_analyzer.analysis.settings.known_programs import is_not_go
 from gctrace_analyzer.analysis.settings.program_names import agree
@@ -266,9 +271,10 @@ def shared_with(facts: Evidence, settings: Settings) -> str | None:
     )
     if room < NOTABLE * limit:
         return f"{own[:1].upper()}{own[1:]}."
-    return (
-        f"Set GOMEMLIMIT={room}MiB, not {given:,.0f}, if the live heap fits: this leaves room for "
-        f"the {size_text(had)} of {victim}. Otherwise, {own}."
+    return SetLimit(
+        room,
+        f", not {given:,.0f}, if the live heap fits: this leaves room for the {size_text(had)} of "
+        f"{victim}. Otherwise, {own}.",
     )
 
 

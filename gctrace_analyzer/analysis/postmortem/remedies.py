@@ -13,7 +13,7 @@ from gctrace_analyzer.analysis.postmortem.circumstances import (
 )
 from gctrace_analyzer.analysis.postmortem.death import EVICTOR
 from gctrace_analyzer.analysis.postmortem.dumps_at_death import is_known_not_go, log_of
-from gctrace_analyzer.analysis.postmortem.facts import LEAST_LIMIT_MIB, MOST_OF_LIMIT
+from gctrace_analyzer.analysis.postmortem.facts import LEAST_LIMIT_MIB, MOST_OF_LIMIT, SetLimit
 from gctrace_analyzer.analysis.postmortem.match import (
     is_of,
     is_previous,
@@ -258,7 +258,7 @@ def _below(heap: HeapAtDeath, gomemlimit: float | None, limit: float) -> Iterato
             f"not count below the limit of {limit:,.0f} MiB."
         )
         least = int(MOST_OF_LIMIT * limit)
-        yield f"Set GOMEMLIMIT={least}MiB{why}{heap.if_little_room(least, limit)}"
+        yield SetLimit(least, f"{why}{heap.if_little_room(least, limit)}")
 
 
 def _above_limit(facts: Evidence, heap: HeapAtDeath) -> Iterator[str]:
@@ -275,10 +275,10 @@ def _beside_outside(
     """Yields a memory limit with room for memory outside the heap, or that there is none."""
     room = heap.limit_with_room(limit)
     if room is not None and (gomemlimit is None or room < gomemlimit):
-        yield (
-            f"Set GOMEMLIMIT={room}MiB: it leaves {limit - room:,.0f} of the {limit:,.0f} MiB "
-            "for memory that it does not count, which must not grow."
-            f"{heap.if_little_room(room, limit)}"
+        yield SetLimit(
+            room,
+            f": it leaves {limit - room:,.0f} of the {limit:,.0f} MiB for memory that it does not "
+            f"count, which must not grow.{heap.if_little_room(room, limit)}",
         )
     elif room is None and not (in_spite or heap.is_mostly_outside):
         least = (heap.roomy_limit_mib + heap.outside_most_mib) / DEFAULT.tight_limit_share
@@ -419,11 +419,15 @@ def _steps(facts: Evidence, settings: Settings, if_go: str) -> Iterator[str]:
         and (room := group_memory.gomemlimit(facts, settings)) is not None
     ):
         too_high = f", not {size_text(given)}" if given else ""
-        yield (
-            f"{if_go}{'set' if if_go else 'Set'} GOMEMLIMIT{room[1]}{too_high}"
-            ": this prevents the next kill if the live heap and the memory outside of Go fit"
-            f"{group_memory.if_new(settings)}."
+        helps = (
+            f"{too_high}: this prevents the next kill if the live heap and the memory outside of "
+            f"Go fit{group_memory.if_new(settings)}."
         )
+        mib, of = room
+        if if_go or mib is None:
+            yield f"{if_go}{'set' if if_go else 'Set'} GOMEMLIMIT{of}{helps}"
+        else:
+            yield SetLimit(mib, f"{of.removeprefix(f'={mib}MiB')}{helps}")
     else:
         yield from _buy_time(facts, settings, if_go)
 

@@ -65,6 +65,7 @@ def high_gc_cpu(facts: ProcessFacts) -> Iterator[Evidence]:
         examples=example_lines(facts.cycles, "gc_cpu_ms" if is_one else "gc_cpu_share"),
         headline=f"GC takes {of_cpu}{why}.",
         advice=f"{CHECK_CPUS}." if stopped or is_one else _RAISE if _room(facts) else None,
+        advises="check-cpus" if stopped or is_one else None,
         explained_by=(*high_gc_cpu.explained_by, "GC010", "GC009") if stopped else None,
     )
 

@@ -44,6 +44,9 @@ SEVERITIES: tuple[Severity, ...] = get_args(Severity)
 ALLOCATE_LESS = "allocate less (`go tool pprof -sample_index=alloc_space` shows where)"
 """Advice that helps under any setting."""
 
+Advised = Literal["check-cpus", "higher-limit"]
+"""What other advice depends on: the action that a finding's advice begins with or allows."""
+
 CHECK_CPUS = "Check for a CPU quota and other programs on the same CPUs"
 """Advice about delays in stopping the world."""
 
@@ -272,6 +275,7 @@ class Evidence:
     headline: str | None = None
     at: datetime | None = None
     explained_by: tuple[str, ...] | None = None
+    advises: Advised | None = None
 
 
 @frozen
@@ -297,6 +301,7 @@ class Finding:
     explained_by: tuple[str, ...] = ()
     because_of: str | None = None
     others: int = 0
+    advises: Advised | None = None
 
     @property
     def needs_action(self) -> bool:

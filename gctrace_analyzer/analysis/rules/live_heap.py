@@ -108,6 +108,7 @@ def live_heap_growth(facts: ProcessFacts) -> Iterator[Evidence]:
         end_s=growth.last_s,
         advice=advice,
         headline=_headline(facts, growth, grown),
+        advises="higher-limit" if fills and not growth.fall else None,
     )
 
 

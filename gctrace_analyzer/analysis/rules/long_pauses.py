@@ -147,6 +147,7 @@ def _long_pauses(
         examples=example_lines(cycles, column),
         advice=advice,
         headline=f"{headline}.",
+        advises=None if advice in (_UPGRADE, _FORCE_LESS) else "check-cpus",
     )
 
 
@@ -201,6 +202,7 @@ def long_pauses_of_metrics(facts: ProcessFacts) -> Iterator[Evidence]:
             "max_ms": pauses.max_ms,
         },
         headline=f"The two pauses of a GC cycle take {upto} {longest} together.",
+        advises="check-cpus",
     )
 
 

@@ -79,6 +79,7 @@ class Rule(RuleTexts, Generic[Facts]):
                 end_s=evidence.end_s,
                 examples=evidence.examples,
                 at=evidence.at,
+                advises=evidence.advises,
                 headline=evidence.headline or self.meaning,
                 explained_by=self.explained_by
                 if evidence.explained_by is None

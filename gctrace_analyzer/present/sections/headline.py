@@ -7,7 +7,6 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from gctrace_analyzer.advise.phrases import (
-    TO_JUDGE,
     last_printed,
     longest_pause_after_start_up,
 )
@@ -114,7 +113,7 @@ def verdict(report: Report) -> Statement:
     action = "\n".join(map(printable, action.split("\n")))
     growth = [own.evidence for own in report.analysis.findings if own.id == GROWS]
     is_grown = level in ("ok", "info") and any(text in reached.sentence for text in growth)
-    is_open = reached.finding is None and TO_JUDGE in reached.sentence and level == "info"
+    is_open = reached.is_open and level == "info"
     word = "Live heap grew" if is_grown else WORDS["none" if is_open else level]
     return Statement(level, word, printable(" ".join(parts)), action)
 
