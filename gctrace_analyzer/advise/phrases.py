@@ -8,7 +8,7 @@ from gctrace_analyzer.advise.objective import run_time_text
 from gctrace_analyzer.advise.prediction.model import Setting
 from gctrace_analyzer.advise.prediction.outcome import whole_mib
 from gctrace_analyzer.analysis.pauses import after_start_up_ms
-from gctrace_analyzer.analysis.printed_shares import percent_text, since_start
+from gctrace_analyzer.analysis.printed_shares import percent_text, printed_last
 from gctrace_analyzer.analysis.rules import headline_levels
 from gctrace_analyzer.analysis.rules.finding import gc_cpu_text, often_text, percent
 from gctrace_analyzer.analysis.settings.naming import gogc_range
@@ -156,7 +156,7 @@ def last_printed(analysis: Analysis, process: int | None = None) -> int | None:
     s = analysis.summary if process is None else analysis.summary_of(process)
     if s.is_too_short_for_rates and cycles["gc_num"].min() == 1:
         return None
-    return next(iter(since_start(cycles)["percent"].tail(1)), None)
+    return next(iter(printed_last(cycles)["percent"].tail(1)), None)
 
 
 def _gc_cpu(s: Summary, printed: int | None) -> str:
@@ -302,7 +302,7 @@ def is_range(analysis: Analysis) -> bool:
 def _may_be_costly(analysis: Analysis) -> bool:
     """Returns whether a figure would be a problem, if only there were enough cycles to prove it."""
     s, t = analysis.summary, analysis.thresholds
-    was_costly = bool((since_start(analysis.cycles)["percent"] > 100 * t.gc_cpu_warn).any())
+    was_costly = bool((printed_last(analysis.cycles)["percent"] > 100 * t.gc_cpu_warn).any())
     costly = bool(headline_levels.costly(analysis.summaries.values(), t))
     if s.is_of_single_cycles and (analysis.cycles["start_s"] > t.short_log_s).all():
         # The runtime's share since the start says more than the time of a single cycle.

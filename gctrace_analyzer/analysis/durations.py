@@ -92,14 +92,14 @@ def correct_durations(
     within = within_process(cycles)
     timed = with_corrected(cycles, go)
     timed = in_steps(timed, {"end_s": end_s()}, {"elapsed_s": elapsed_s(within)})
-    known = since_start(timed)
+    known = gc_cpu_bounds(timed)
     counted = _counted_pauses(timed, known, go, memstats)
     known = in_steps(known, *_contradiction(within))
     # Values of a whole process are kept once, not for every cycle.
     return pl.concat([timed, counted, known[["contradiction"]]], how="horizontal").rechunk()
 
 
-def since_start(corrected: pl.DataFrame) -> pl.DataFrame:
+def gc_cpu_bounds(corrected: pl.DataFrame) -> pl.DataFrame:
     """Returns bounds from each cycle's line for the GC CPU time since the start of its process.
 
     Columns: `end_s`, the `printed` percentage, `capacity_s` (the CPU time of GOMAXPROCS since the
@@ -109,13 +109,13 @@ def since_start(corrected: pl.DataFrame) -> pl.DataFrame:
     0 if it begins with cycle 1, which is `complete`).
     """
     within = within_process(corrected)
-    own, first, second = _since_start(within)
+    own, first, second = _gc_cpu_bounds(within)
     return corrected.with_columns(own).select(first).with_columns(second)
 
 
 @cache
-def _since_start(within: Within) -> tuple[list[pl.Expr], ...]:
-    """Returns the columns of `since_start`, in steps that build on each other."""
+def _gc_cpu_bounds(within: Within) -> tuple[list[pl.Expr], ...]:
+    """Returns the columns of `gc_cpu_bounds`, in steps that build on each other."""
     printed_pauses = pl.sum_horizontal(f"{pause}_cpu_ms" for pause in PAUSES)
     others = pl.sum_horizontal("assist_cpu_ms", "background_cpu_ms")
     # Go 1.4 and earlier print no CPU time; up to Go 1.17 pauses count as printed.

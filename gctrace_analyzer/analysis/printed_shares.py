@@ -108,7 +108,7 @@ def about_range(spans: pl.DataFrame, *, by_print: bool) -> str:
 _PRINTED = "gc_cpu_since_start_pct"
 
 
-def since_start(cycles: pl.DataFrame) -> pl.DataFrame:
+def printed_last(cycles: pl.DataFrame) -> pl.DataFrame:
     """Returns the share since the start that each process printed last, if any.
 
     The columns are `process`, `until_s`, `gc_num` and `percent`, a whole number. The runtime
@@ -126,7 +126,7 @@ def percent_text(percent: float) -> str:
 
 def costly_since_start(cycles: pl.DataFrame, t: Thresholds) -> str:
     """Returns the GC CPU since a process's start, if it is high and the log has little of it."""
-    until_s, share, last = pl.col("until_s"), pl.col("percent"), since_start(cycles)
+    until_s, share, last = pl.col("until_s"), pl.col("percent"), printed_last(cycles)
     # Only after some cycles, half of them later than the warm-up.
     many = (pl.col("gc_num") >= t.short_log_cycles) & (until_s >= 2 * t.warm_up_s)
     is_long = (until_s >= t.short_log_s) | many
@@ -177,7 +177,7 @@ def _of_late(own: pl.DataFrame) -> Iterator[tuple[float, int, str]]:
         return
     (begin, first), (end, last) = (own["start_s", "gc_num"].row(at) for at in (0, -1))
     if begin is not None and (last - first >= 2 * len(own) or end - begin < _SMALL_PART * end):
-        yield begin, first, percent_text(since_start(own)["percent"].item())
+        yield begin, first, percent_text(printed_last(own)["percent"].item())
 
 
 def _procs(spans: pl.DataFrame) -> float:

@@ -150,11 +150,16 @@ LONGEST_COMMAND = 74
 
 def retyped(args: argparse.Namespace, page: str) -> str:
     """Returns the command that was typed, for the whole report as text and as a page."""
-    everything = ["--all"] * (not args.everything)
-    command = shlex.join(["gctrace-analyze", *args.words, *everything, "-o", page])
+    more = left_out(args, page)
+    command = " ".join([shlex.join(["gctrace-analyze", *args.words]), *more])
     # Words that are missing came from standard input.
     is_short = args.words and "-" not in args.words and len(command) <= LONGEST_COMMAND
-    return command if is_short else f"add {' or '.join([*everything, f'-o {page}'])}"
+    return command if is_short else f"add {' or '.join(more)}"
+
+
+def left_out(args: argparse.Namespace, page: str) -> list[str]:
+    """Returns the options for the whole report, as text and as a page."""
+    return [*["--all"] * (not args.everything), f"-o {page}"]
 
 
 _OUTCOMES = {True: "is true", False: "is not true", None: "was not decided"}

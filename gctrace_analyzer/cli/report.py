@@ -15,6 +15,7 @@ from gctrace_analyzer.cli.deliver import (
     ROWS,
     Result,
     check_conditions,
+    left_out,
     next_steps,
     outputs,
     refuse_ignored,
@@ -200,7 +201,7 @@ def _next(run: Run, args: argparse.Namespace) -> Document:
     if verbs:
         first, *others = (verb.split()[0] for verb in verbs)
         inputs = [source.name for source in run.sources]
-        options = [*["--all"] * (not args.everything), "-o report.html"]
+        options = left_out(args, "report.html")
         # A report fits one screen, so one command stands for the others.
         one = shlex.join(["gctrace-analyze", first, *inputs])
         one += f" · also {', '.join([*others, *options])}"

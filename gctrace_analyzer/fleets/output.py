@@ -295,9 +295,7 @@ def _scan(folder: _Local | _Remote, parts: Iterable[Part]) -> FleetRows:
     )
     if any(kind == _COMPUTED for kind, _ in several):
         read = pl.concat([read, computed.join(read, on="file", how="anti")])
-    # The result of an operation has the class of its first frame.
-    read.__class__ = FleetRows
-    return cast("FleetRows", read)
+    return cast("FleetRows", FleetRows._from_pyldf(read._ldf))
 
 
 class _Local:

@@ -23,7 +23,13 @@ from gctrace_analyzer.analysis.fleet.changes import (
     history,
 )
 from gctrace_analyzer.analysis.fleet.service_names import with_names
-from gctrace_analyzer.analysis.fleet.service_problems import growing, problems, rank, to_do
+from gctrace_analyzer.analysis.fleet.service_problems import (
+    growing,
+    may_grow,
+    problems,
+    rank,
+    to_do,
+)
 from gctrace_analyzer.analysis.fleet.services import STREAM, services
 from gctrace_analyzer.analysis.fleet.states import OF_DUMP, is_single, with_state
 from gctrace_analyzer.analysis.thresholds import DEFAULT, Thresholds
@@ -233,7 +239,7 @@ def _totals(
 ) -> FleetTotals:
     unread = rows.filter(pl.col("error_kind") != "no-records")
     files = rows.filter(pl.col("server").is_null())["file"].n_unique()
-    has_advice, grows = pl.col("saved_cores").is_not_null(), growing(noted=True)
+    has_advice, grows = pl.col("saved_cores").is_not_null(), may_grow()
     sums = {
         name: float(services[name].sum()) if services[name].count() else None
         for name in ("gc_cores", "gc_with_idle_cores", "cores", "gc_cpu_h")

@@ -88,19 +88,19 @@ def rank() -> pl.Expr:
     return pl.coalesce(pl.when(holds).then(at) for at, holds in enumerate(conditions))
 
 
-def growing(*, noted: bool = False) -> pl.Expr:
-    """Returns whether the report of a process begins with a live heap that grows.
+def growing() -> pl.Expr:
+    """Returns whether the report of a process begins with a live heap that grows."""
+    is_first = pl.col("findings").list.first() == _GROWS
+    return (is_first & pl.col("severity").is_in(("bad", "warn"))).fill_null(value=False)
 
-    Args:
-        noted: whether it is enough that the report of a process without a problem notes growth,
-            such as in a log too short to distinguish it from a start-up.
+
+def may_grow() -> pl.Expr:
+    """Returns whether the report of a process without a problem notes that its live heap grows.
+
+    A log may be too short to distinguish that from a start-up.
     """
-    findings = pl.col("findings")
-    if noted:
-        grows = rank().is_null() & findings.list.contains(_GROWS)
-    else:
-        grows = (findings.list.first() == _GROWS) & pl.col("severity").is_in(("bad", "warn"))
-    return grows.fill_null(value=False)
+    notes_growth = pl.col("findings").list.contains(_GROWS)
+    return (rank().is_null() & notes_growth).fill_null(value=False)
 
 
 def to_do(needed: pl.Expr) -> pl.Expr:
@@ -123,7 +123,7 @@ def to_do(needed: pl.Expr) -> pl.Expr:
     # most frequent recommendation. But what a process's own report asks for comes first.
     is_setting = pl.col("action").str.contains(r"GO(GC|MEMLIMIT)=").fill_null(value=True)
     usual = pl.when(pl.col("advice_changes") & is_setting).then(usual_setting().over("service"))
-    has_problem = rank().is_not_null() | growing(noted=True)
+    has_problem = rank().is_not_null() | may_grow()
     words = pl.when(has_problem).then(first_words.fill_null(NO_ADVICE)).otherwise(pl.lit(""))
     hours = pl.col("advice_lasts_h")
     lasts = hours.map_elements(lambda h: f" (lasts {duration_text(3600 * h)})", pl.String)

@@ -81,7 +81,7 @@ class Dumps:
         return self._since_start(pl.concat(last) if last else schema.empty("memstats"))
 
     def _since_start(self, dumps: pl.DataFrame) -> pl.DataFrame:
-        return since_start.since_start(dumps, self._log.tables["cycle_pauses"], self._kinds)
+        return since_start.of_dumps(dumps, self._log.tables["cycle_pauses"], self._kinds)
 
     @property
     def are_enough(self) -> bool:

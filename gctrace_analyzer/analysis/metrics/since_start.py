@@ -25,7 +25,7 @@ _SHOWS = ("gc_cycles", "gc_cpu_share", "gc_cpu_with_idle_s", "stw_total_ms", "st
 """Columns that show or count a cost of GC; one is enough."""
 
 
-def since_start(
+def of_dumps(
     dumps: pl.DataFrame, pauses: pl.DataFrame, kinds: Mapping[str, str]
 ) -> pl.DataFrame:
     """Returns one row per dump: `schema.INTERVALS`, columns for spans, and the pauses.
@@ -136,7 +136,7 @@ def shows_costs(rows: pl.DataFrame) -> bool:
 
 
 def summarize(rows: pl.DataFrame, notes: Sequence[str] = ()) -> Summary:
-    """Returns the figures of rows that `since_start` returned, one for each process.
+    """Returns the figures of rows that `of_dumps` returned, one for each process.
 
     Args:
         rows: the rows; shares are over the CPU time of each process, if that is known.

@@ -325,14 +325,23 @@ def gomemlimit(facts: Evidence, settings: Settings) -> tuple[int | None, str] | 
         if own <= SMALL_MIB or (death.may_be_swapped and not swapped):
             return None
         room = int(MOST_OF_LIMIT * own)
-        return room, f"={room}MiB (90 % of {had_is}{of_others})"
+        return room, f" (90 % of {had_is}{of_others})"
     most = f"{100 * MOST_OF_LIMIT:.0f} % of the limit"
     if not others and death.is_shared_limit:
         return None, f" to {most} minus what other processes under it need"
     if death.may_be_swapped or (left <= SMALL_MIB and others):
         return None
     less = " and ".join(f"the {size_text(size)} of {what}" for what, size in others.items())
-    return int(left), f"={int(left)}MiB ({most}{' less ' * bool(less)}{less})"
+    return int(left), f" ({most}{' less ' * bool(less)}{less})"
+
+
+def set_to(room: tuple[int | None, str], words: str, if_go: str) -> str:
+    """Returns the step that sets what `gomemlimit` returns, on a condition if there is one."""
+    mib, of = room
+    if mib is not None and not if_go:
+        return SetLimit(mib, f"{of}{words}")
+    own = "" if mib is None else f"={mib}MiB"
+    return f"{if_go}{'set' if if_go else 'Set'} GOMEMLIMIT{own}{of}{words}"
 
 
 def not_of_victim(facts: Evidence) -> dict[str, float]:
@@ -417,8 +426,7 @@ def below_size(facts: Evidence, settings: Settings, if_go: str) -> str | None:
     room = gomemlimit(facts, settings)
     if room is None:
         return None
-    begin = f"{if_go}set" if if_go else "To buy time, set"
     what = {"global": "its host more memory"}.get(facts.death.scope or "", "it more memory")
     what = what if facts.death.scope in (None, "global", "memcg") else "it more memory nodes"
     fits = f"if its live heap is smaller{if_new(settings)}. Otherwise, give {what}."
-    return f"{begin} GOMEMLIMIT{room[1]}, {fits}"
+    return set_to(room, f", {fits}", if_go or "To buy time, ")

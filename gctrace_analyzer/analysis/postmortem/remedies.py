@@ -423,11 +423,7 @@ def _steps(facts: Evidence, settings: Settings, if_go: str) -> Iterator[str]:
             f"{too_high}: this prevents the next kill if the live heap and the memory outside of "
             f"Go fit{group_memory.if_new(settings)}."
         )
-        mib, of = room
-        if if_go or mib is None:
-            yield f"{if_go}{'set' if if_go else 'Set'} GOMEMLIMIT{of}{helps}"
-        else:
-            yield SetLimit(mib, f"{of.removeprefix(f'={mib}MiB')}{helps}")
+        yield group_memory.set_to(room, helps, if_go)
     else:
         yield from _buy_time(facts, settings, if_go)
 

@@ -19,6 +19,7 @@ from gctrace_analyzer.analysis.rules.finding import (
     percent,
 )
 from gctrace_analyzer.analysis.rules.registry import rule
+from gctrace_analyzer.analysis.settings.explained import above_limit
 from gctrace_analyzer.analysis.settings.goal_ranges import HEAP_MINIMUM_MIB, gogc_ranges
 from gctrace_analyzer.analysis.settings.naming import (
     distinct,
@@ -307,13 +308,11 @@ def gogc_not_as_declared(facts: ProcessFacts) -> Iterator[Evidence]:
 def _limit_not_as_declared(facts: ProcessFacts) -> Iterator[Evidence]:
     t = facts.thresholds
     if limit := facts.settings.value("memory_limit_mib"):
-        # The goal is never below the live heap, whatever the limit, nor below a heap that one large
-        # allocation made; all are printed in whole MiB.
-        least = pl.max_horizontal(limit, pl.col("heap_live_mib").shift(1) + 1)
-        above = facts.cycles.filter(
-            pl.col("heap_goal_mib") > pl.max_horizontal(least, pl.col("heap_start_mib") + 1)
-        )
-        far = above.filter(pl.col("heap_goal_mib") > t.safe_limit_times * least)
+        goal, live = pl.col("heap_goal_mib"), pl.col("heap_live_mib").shift(1)
+        is_above = above_limit(limit, "heap_goal_mib", live)
+        is_far = goal > t.safe_limit_times * pl.max_horizontal(limit, live + 1)
+        above = facts.cycles.filter(is_above)
+        far = facts.cycles.filter(is_above & is_far)
         if len(above) >= t.min_cycles or len(far):
             yield Evidence(
                 "warn",

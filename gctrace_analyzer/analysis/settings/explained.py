@@ -380,16 +380,18 @@ def exceeds(rows: pl.DataFrame, top_mib: float) -> bool:
     return bool((rows["low"].is_finite() & (rows["goal"] > least)).any())
 
 
-def above_limit(rows: pl.DataFrame, limit_mib: float) -> bool:
-    """Returns whether enough goals are above a limit to prove that it was not in effect.
+def above_limit(limit_mib: float, goal: str, live: pl.Expr) -> pl.Expr:
+    """Returns whether a goal is above a limit. Enough of them prove that it was not in effect.
 
     The goal is never below the live heap, whatever the limit, nor below a heap that one large
     allocation made; all are printed in whole MiB.
+
+    Args:
+        limit_mib: the limit.
+        goal: the column of the goals.
+        live: the live heap after the cycle before.
     """
-    least = (
-        rows.select(pl.max_horizontal("live", "heap_start_mib", limit_mib - 1)).to_series() + 1
-    )
-    return int((rows["goal"] > least).sum()) >= DEFAULT.min_cycles
+    return pl.col(goal) > pl.max_horizontal(limit_mib, live + 1, pl.col("heap_start_mib") + 1)
 
 
 def greatest(values: pl.Series) -> float:

@@ -15,6 +15,7 @@ from gctrace_analyzer.analysis.settings.explained import Known, greatest, quanti
 from gctrace_analyzer.analysis.settings.goal_ranges import HEAP_MINIMUM_MIB, gogc_ranges
 from gctrace_analyzer.analysis.settings.limits import limit_range
 from gctrace_analyzer.analysis.settings.setters import goal_setters
+from gctrace_analyzer.analysis.thresholds import DEFAULT
 from gctrace_analyzer.frozen import frozen
 from gctrace_analyzer.ingest.rows import by_process, complete, distinct, in_steps, median, where
 
@@ -289,7 +290,8 @@ def _limit(
     exact = _Interval.exact(stated.value), stated.source
     if stated.wins or not (rows["stacks"].count() or rows["format"].count()):
         return exact
-    if stated.value is not None and explained.above_limit(rows, stated.value):
+    above_stated = explained.above_limit(stated.value or math.inf, "goal", pl.col("live"))
+    if rows.select(above_stated.sum()).item() >= DEFAULT.min_cycles:
         stated = explained.Stated()
     if part.state.is_off or not rows["stacks"].count():
         # There was no memory limit before Go 1.19.

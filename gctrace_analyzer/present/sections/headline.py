@@ -52,6 +52,8 @@ from gctrace_analyzer.units import LEAST_CORES, cores_text
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
+    import polars as pl
+
     from gctrace_analyzer.analysis.postmortem.post_mortems import PostMortem
     from gctrace_analyzer.analysis.summary import Summary
     from gctrace_analyzer.present.report import Report
@@ -310,10 +312,10 @@ def _live(report: Report, p50: float) -> tuple[str, str]:
     if (end := _end(report)) is not None:
         growth = _growth(report, "").replace("median", f"median {live_heap(p50)}")
         return live_heap(end.live_mib), f"last; {growth}"
-    p50, word = _over_time(report, "heap_live_mib", p50)
-    value, last = (show(report, "heap_live_mib", p50) for show in (usual_size, _last_if_far))
-    is_few = few_sizes(report, "heap_live_mib") is not None
-    return value, last if is_few else _growth(report, last).replace("median", word)
+    few = few_sizes(report, "heap_live_mib")
+    p50, word = _over_time(report, "heap_live_mib", p50, few)
+    value, last = usual_size(p50, few), _last_if_far(report, "heap_live_mib", p50, few)
+    return value, _growth(report, last).replace("median", word) if few is None else last
 
 
 def _goal(report: Report, p50: float) -> tuple[str, str]:
@@ -322,8 +324,9 @@ def _goal(report: Report, p50: float) -> tuple[str, str]:
     if end is not None and end.goal_mib:
         parts = filter(None, (end.which_goal, f"median {mib(p50)}", setter))
         return mib(end.goal_mib), "; ".join(parts)
-    p50, word = _over_time(report, "heap_goal_mib", p50)
-    last = _last_if_far(report, "heap_goal_mib", p50)
+    few = few_sizes(report, "heap_goal_mib")
+    p50, word = _over_time(report, "heap_goal_mib", p50, few)
+    last = _last_if_far(report, "heap_goal_mib", p50, few)
     word = "" if word == "median" else word
     goals, cycles = report.analysis.goal_set_by.values(), report.analysis.summary.cycles
     is_of_all = len(goals) == 1 and max(goals) >= _NEARLY_ALL * cycles
@@ -331,8 +334,7 @@ def _goal(report: Report, p50: float) -> tuple[str, str]:
         # What sets most goals may not set those of most of the time.
         setter = ""
     note = "; ".join(filter(None, (word, setter, *_large_roots(report), last)))
-    value = usual_size(report, "heap_goal_mib", p50)
-    return value, note or _MEDIAN * report.analysis.by_dumps
+    return usual_size(p50, few), note or _MEDIAN * report.analysis.by_dumps
 
 
 def _large_roots(report: Report) -> Iterator[str]:
@@ -374,26 +376,27 @@ def _end(report: Report) -> _End | None:
     return _End(live[-1], goals[-1] if len(goals) else None, "last")
 
 
-def _over_time(report: Report, column: str, median: float) -> tuple[float, str]:
+def _over_time(
+    report: Report, column: str, median: float, few: pl.Series | None
+) -> tuple[float, str]:
     """Returns the median over time if it is far from that over cycles, and which one it is.
 
     While the heap is small, cycles follow each other faster.
     """
-    is_few = few_sizes(report, column) is not None
-    if is_few or report.analysis.by_dumps or len(report.analysis.tables["processes"]) > 1:
+    analysis = report.analysis
+    if few is not None or analysis.by_dumps or len(analysis.tables["processes"]) > 1:
         return median, "median"
-    usual = median_over_time(report.analysis.enriched, column)
+    usual = median_over_time(analysis.enriched, column)
     if usual is None or 1 / _FAR < max(usual, 1) / max(median, 1) < _FAR:
         return median, "median"
     return usual, "median over time"
 
 
-def _last_if_far(report: Report, column: str, median: float) -> str:
+def _last_if_far(report: Report, column: str, median: float, few: pl.Series | None) -> str:
     """Returns the last value if the usual one does not describe it: most cycles may be early."""
     values = not_null(report.analysis.cycles[column])
     if len(report.analysis.tables["processes"]) > 1 or values.is_empty():
         return ""
-    few = few_sizes(report, column)
     is_near = median / _FAR < values[-1] < _FAR * median if few is None else few.n_unique() < 2
     return "" if is_near else f"last {live_heap(values[-1])}"
 

@@ -185,7 +185,7 @@ def processes(report: Report) -> Table | None:
             duration(s.span_s),
             NONE if s.is_too_short_for_rates else gc_cpu(s),
             milliseconds(s.stw_max_ms),
-            usual_size(report, "heap_live_mib", s.live_heap_p50_mib, row["process"]),
+            usual_size(s.live_heap_p50_mib, few_sizes(report, "heap_live_mib", row["process"])),
             "its kill"
             if row["process"] in killed
             else _ENDS.get(row["ended_by"], row["ended_by"]),
@@ -198,11 +198,8 @@ def processes(report: Report) -> Table | None:
     return Table(head, "lrrrrrl", rows, f"… and {left:,} more" if left else "")
 
 
-def usual_size(
-    report: Report, column: str, median_mib: float | None, process: int | None = None
-) -> str:
-    """Returns the median of a size of the heap; of too few cycles, all sizes as a range."""
-    few = few_sizes(report, column, process)
+def usual_size(median_mib: float | None, few: pl.Series | None) -> str:
+    """Returns the median of a size of the heap, or the range of `few_sizes`."""
     if few is None:
         return live_heap(median_mib)
     return between_text(*map(live_heap, few.sort()[[0, -1]]))
