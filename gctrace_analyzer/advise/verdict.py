@@ -203,10 +203,6 @@ def _growth(root: Finding, findings: tuple[Finding, ...], advice: Advice) -> tup
     return other, check
 
 
-def _growing(findings: tuple[Finding, ...]) -> Finding | None:
-    return next((finding for finding in findings if finding.id == GROWS), None)
-
-
 def _grown(growing: Finding | None, analysis: Analysis) -> str:
     """Returns how the live heap grew; empty if it did not."""
     if growing is None:
@@ -259,7 +255,7 @@ def _no_problem(analysis: Analysis, advice: Advice) -> Verdict:
     short = is_short and not all(
         is_clear(own, analysis.thresholds) for own in analysis.summaries.values()
     )
-    growing = _growing(analysis.findings)
+    growing = next((own for own in analysis.findings if own.id == GROWS), None)
     grown = _grown(growing, analysis)
     idle = _idle(analysis)
     start, is_open = (

@@ -23,13 +23,7 @@ from gctrace_analyzer.analysis.fleet.changes import (
     history,
 )
 from gctrace_analyzer.analysis.fleet.service_names import with_names
-from gctrace_analyzer.analysis.fleet.service_problems import (
-    growing,
-    may_grow,
-    problems,
-    rank,
-    to_do,
-)
+from gctrace_analyzer.analysis.fleet.service_problems import grows, is_ok, problems, rank, to_do
 from gctrace_analyzer.analysis.fleet.services import STREAM, services
 from gctrace_analyzer.analysis.fleet.states import OF_DUMP, is_single, with_state
 from gctrace_analyzer.analysis.thresholds import DEFAULT, Thresholds
@@ -239,7 +233,6 @@ def _totals(
 ) -> FleetTotals:
     unread = rows.filter(pl.col("error_kind") != "no-records")
     files = rows.filter(pl.col("server").is_null())["file"].n_unique()
-    has_advice, grows = pl.col("saved_cores").is_not_null(), may_grow()
     sums = {
         name: float(services[name].sum()) if services[name].count() else None
         for name in ("gc_cores", "gc_with_idle_cores", "cores", "gc_cpu_h")
@@ -262,9 +255,9 @@ def _totals(
         thrashing=int(thrash["state"].eq("thrashes").sum()),
         advised=int(services["advised"].sum()),
         to_fix=len(looked_at.filter(rank().is_not_null(), pl.col("process").is_not_null())),
-        growing=len(known.filter(growing())),
+        growing=len(known.filter(grows())),
         unchanged=len(
-            known.filter(rank().is_null(), ~grows, ~pl.col("advice_changes"), has_advice)
+            known.drop_nulls("saved_cores").filter(is_ok(), ~pl.col("advice_changes"))
         ),
         **sums,  # type: ignore[arg-type]  # the four that may be None
         **_interval(services, "saved_cores"),
@@ -321,7 +314,7 @@ def _processes(last: pl.DataFrame) -> pl.DataFrame:
         "parts",
         "named",
         "by_folder",
-        growing=growing(),
+        growing=grows(),
         to_do=to_do(pl.col("needed_limit_mib")),
     )
 

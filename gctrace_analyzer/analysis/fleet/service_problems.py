@@ -88,19 +88,19 @@ def rank() -> pl.Expr:
     return pl.coalesce(pl.when(holds).then(at) for at, holds in enumerate(conditions))
 
 
-def growing() -> pl.Expr:
+def grows() -> pl.Expr:
     """Returns whether the report of a process begins with a live heap that grows."""
     is_first = pl.col("findings").list.first() == _GROWS
     return (is_first & pl.col("severity").is_in(("bad", "warn"))).fill_null(value=False)
 
 
-def may_grow() -> pl.Expr:
-    """Returns whether the report of a process without a problem notes that its live heap grows.
+def is_ok() -> pl.Expr:
+    """Returns whether the report of a process has no problem, and notes no growing live heap.
 
-    A log may be too short to distinguish that from a start-up.
+    A log may be too short to distinguish growth from a start-up.
     """
     notes_growth = pl.col("findings").list.contains(_GROWS)
-    return (rank().is_null() & notes_growth).fill_null(value=False)
+    return rank().is_null() & ~notes_growth.fill_null(value=False)
 
 
 def to_do(needed: pl.Expr) -> pl.Expr:
@@ -123,10 +123,9 @@ def to_do(needed: pl.Expr) -> pl.Expr:
     # most frequent recommendation. But what a process's own report asks for comes first.
     is_setting = pl.col("action").str.contains(r"GO(GC|MEMLIMIT)=").fill_null(value=True)
     usual = pl.when(pl.col("advice_changes") & is_setting).then(usual_setting().over("service"))
-    has_problem = rank().is_not_null() | may_grow()
-    words = pl.when(has_problem).then(first_words.fill_null(NO_ADVICE)).otherwise(pl.lit(""))
+    words = pl.when(~is_ok()).then(first_words.fill_null(NO_ADVICE)).otherwise(pl.lit(""))
     hours = pl.col("advice_lasts_h")
     lasts = hours.map_elements(lambda h: f" (lasts {duration_text(3600 * h)})", pl.String)
     setting = pl.coalesce(usual + lasts.fill_null(""), limit)
-    raised = pl.when(growing()).then(pl.format("{}, and find what grows", setting))
+    raised = pl.when(grows()).then(pl.format("{}, and find what grows", setting))
     return pl.coalesce(raised, setting, words)

@@ -113,16 +113,18 @@ class Dumps:
     @cached_property
     def summary(self) -> Summary:
         """The figures of all processes."""
-        notes = (*self._log.notes, *ignored(self._log.impossible))
-        return summarize(self.spans, self._pauses, notes)
+        return summarize(self.spans, self._pauses, self._notes)
+
+    @property
+    def _notes(self) -> tuple[str, ...]:
+        return (*self._log.notes, *ignored(self._log.impossible))
 
     @cached_property
     def summary_since_start(self) -> Summary | None:
         """The figures since the start of each process; None if the dumps show no cost of GC."""
         if not since_start.shows_costs(self.since_start):
             return None
-        notes = (*self._log.notes, *ignored(self._log.impossible))
-        return since_start.summarize(self.since_start, notes)
+        return since_start.summarize(self.since_start, self._notes)
 
     @cached_property
     def _pauses(self) -> pl.DataFrame:

@@ -205,7 +205,7 @@ def _states(table: pl.DataFrame, kills: list[Death]) -> Iterator[Death]:
             is_below=is_below,
             is_not_oom=row["oom_killed"] is False and not any(row[name] for name in _OF_PODS),
             is_error=_ERROR in (row["reason"], row["last_reason"]),
-            is_restarted=_is_restarted(row),
+            is_restarted=row["status"] == "running" and row["last_status"] == "terminated",
             is_inside=not at_start
             and row["name"] not in TOOLCHAIN
             and _is_inside(row, has_ended=identifier in ended),
@@ -284,10 +284,6 @@ def _is_end_of(row: Row, other: Row) -> bool:
     return (
         other["exit_code"] is not None and other["status"] != "running" and is_later and is_same
     )
-
-
-def _is_restarted(row: Row) -> bool:
-    return bool(row["status"] == "running" and row["last_status"] == "terminated")
 
 
 _IDENTIFIERS = ("container_id", "name", "container")

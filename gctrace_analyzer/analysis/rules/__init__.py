@@ -1,29 +1,6 @@
 """The rules: one function each, registered with its texts (see `registry`)."""
 
-from gctrace_analyzer.analysis.rules import (
-    allocation,
-    assists,
-    cpu,
-    frequency,
-    goal,
-    limit,
-    live_heap,
-    log,
-    long_pauses,
-    marking,
-    memory,
-)
+# It imports every rule.
+from gctrace_analyzer.analysis.rules import diagnose
 
-__all__ = [
-    "allocation",
-    "assists",
-    "cpu",
-    "frequency",
-    "goal",
-    "limit",
-    "live_heap",
-    "log",
-    "long_pauses",
-    "marking",
-    "memory",
-]
+__all__ = ["diagnose"]

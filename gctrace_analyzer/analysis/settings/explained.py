@@ -341,7 +341,8 @@ def _with_alternative(part: Part, seen: pl.DataFrame, known: Known, *, limited: 
     if known.gogc.wins and (known.gogc.value or 0.0) > (1 + STATED_TOLERANCE) * high:
         # A GOGC that is known for sure is too high for these goals.
         return part._replace(state=State(known.gogc.value or math.inf, top, search.LIMIT))
-    return part._replace(both=_mostly(rows["goal"], ends) and not exceeds(rows, ends[1]))
+    is_near = rows["goal"].is_between(*ends).sum() >= _MOSTLY * len(rows)
+    return part._replace(both=bool(is_near) and not exceeds(rows, ends[1]))
 
 
 def _in_turn(lows: pl.Series, highs: pl.Series) -> tuple[float, float] | None:
@@ -360,10 +361,6 @@ def _in_turn(lows: pl.Series, highs: pl.Series) -> tuple[float, float] | None:
 
     (before, first), (after, last) = most(lows, highs), most(lows.reverse(), highs.reverse())
     return (first, last) if before + after >= len(lows) else None
-
-
-def _mostly(goals: pl.Series, ends: tuple[float, float]) -> bool:
-    return bool(goals.is_between(*ends).sum() >= _MOSTLY * len(goals))
 
 
 def above_live(rows: pl.DataFrame) -> pl.Series:
