@@ -19,7 +19,7 @@ from gctrace_analyzer.analysis.postmortem import memory_of_scavenger as scavenge
 from gctrace_analyzer.analysis.rules import diagnose, headline_levels
 from gctrace_analyzer.analysis.settings import known, setters
 from gctrace_analyzer.analysis.settings.known import Settings
-from gctrace_analyzer.analysis.settings.of_containers import of_other_programs
+from gctrace_analyzer.analysis.settings.of_containers import unused_settings
 from gctrace_analyzer.analysis.settings.regimes import as_table, goals_of
 from gctrace_analyzer.analysis.summary import Summary, diagnosed, summarize, too_coarse
 from gctrace_analyzer.analysis.thresholds import DEFAULT, Thresholds, with_promises
@@ -314,7 +314,7 @@ class Analysis:
         """The figures of the whole log."""
         if self.by_dumps:
             return self.dumps.summary
-        notes = (self.ignored_version, of_other_programs(self.tables))
+        notes = (self.ignored_version, unused_settings(self.tables))
         traced = summarize(
             self.cycles,
             self.tables["processes"],

@@ -279,9 +279,9 @@ def _of_container(row: dict[str, Any] | None) -> dict[str, Known]:
     is_named = row["container_id"] or (row["name"] if row["pod"] else not row["error"])
     about_state = ("status", "last_status", "event", "reason", "oom_killed")
     is_state = is_named and any(row[name] for name in about_state)
-    source = "state of the container" if is_state else source
     name = row["name"] or row["container"]
-    where = f"{source}, {name}" if name else source
+    what = "unit" if (name or "").endswith(".service") else "container"
+    where = ", ".join(filter(None, (f"state of the {what}" if is_state else source, name)))
     if row["event"] == STATED:
         where = f"{PurePath(str(row['source'])).name}:{row['line_no']}"
     is_soft = row["event"] == SLOWED
