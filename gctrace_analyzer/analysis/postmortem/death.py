@@ -292,11 +292,11 @@ class Death:
 
     @property
     def may_be_of_host(self) -> bool:
-        """Whether the host may have run out of memory rather than the container.
+        """Whether the host may have run out of memory rather than its container or unit.
 
-        With cgroup v2 a container is marked for any OOM kill in it (memory.events: oom_kill).
+        With cgroup v2, both are marked for any OOM kill in them (memory.events: oom_kill).
         """
-        kinds = ("Container OOMKilled", KILLED_FOR_MEMORY, "OOM kill in a ")
+        kinds = ("Container OOMKilled", KILLED_FOR_MEMORY, "OOM kill in a ", "Unit killed ")
         is_state = self.kind.startswith(kinds)
         hit = self.failcnt or self.used_bytes or _OVER in (self.error or "")
         return is_state and self.killer is None and not hit
