@@ -126,6 +126,19 @@ def killed(death: PostMortem, deaths: Sequence[PostMortem]) -> str:
     return " ".join([f"{what}{often(deaths)} {cause}{first}{apart}{size}.", *reasons])
 
 
+def also_ended(said: str, deaths: Sequence[PostMortem]) -> str:
+    """Returns which other programs ended without proof of a lack of memory, if there are any."""
+    ends = (death.victim for death in deaths if not death.proven)
+    names = list(dict.fromkeys(name for name in ends if name and name not in said))
+    if len(names) > _MOST_NAMES:
+        return f" {len(names)} others ended as well."
+    return f" {_listed(names)} ended as well." if names else ""
+
+
+def _listed(names: Sequence[str]) -> str:
+    return " and ".join(filter(None, (", ".join(names[:-1]), names[-1])))
+
+
 def told_apart(deaths: Sequence[PostMortem]) -> list[PostMortem]:
     """Returns the deaths with a time, process, container or pod, or by Go itself.
 
@@ -194,8 +207,7 @@ def _did(names: dict[str, list[PostMortem]], deed: str) -> str:
         f"{name}{f' ({len(own):,} times)' if len(own) > 1 else ''}{_with_size(own)}"
         for name, own in most
     ]
-    who = shown[0] if len(shown) == 1 else f"{', '.join(shown[:-1])} and {shown[-1]}"
-    return f"{who} {'was' if len(shown) == 1 else 'were'} {deed}"
+    return f"{_listed(shown)} {'was' if len(shown) == 1 else 'were'} {deed}"
 
 
 def _largest(deaths: Sequence[PostMortem]) -> float:
