@@ -395,9 +395,8 @@ def text(found: Sequence[Kill], prefix: str) -> str:
     )
 
 
-def cycles(random: Random, it: Kill, since_s: float) -> Iterator[tuple[float, str]]:
-    """Yields times and lines of cycles with GOGC=100, whose heap fits into what the victim had."""
-    had = it.victim.anon // 1024
+def cycles(random: Random, had: int, since_s: float) -> Iterator[tuple[float, str]]:
+    """Yields times and lines of cycles with GOGC=100, whose heap fits into this many MiB."""
     ends = had * random.choice([0.05, 0.3, 0.5]), had * random.choice([0.2, 0.45, 0.6, 0.9])
     # After two minutes without a cycle, the runtime would force one.
     count = max(random.choice([2, 6, 30, 120]), int(since_s / 55) + 1)
@@ -425,6 +424,6 @@ def with_program(random: Random, it: Kill, prefix: str) -> str:
     begin = it.at - timedelta(seconds=since_s)
     own = [
         write(begin + timedelta(seconds=at_s), line, it.victim.name, it.victim.pid)
-        for at_s, line in cycles(random, it, since_s)
+        for at_s, line in cycles(random, it.victim.anon // 1024, since_s)
     ]
     return "".join(f"{line}\n" for line in own) + text([it], prefix)
