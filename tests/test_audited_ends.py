@@ -11,7 +11,14 @@ import pytest
 import gctrace_analyzer as gca
 from gctrace_analyzer.errors import NoDataError
 from gctrace_analyzer.testing import read_text
-from tests.helpers import audit_ends, audit_units, written_ends, written_units
+from tests.helpers import (
+    audit_crashes,
+    audit_ends,
+    audit_units,
+    written_crashes,
+    written_ends,
+    written_units,
+)
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -60,3 +67,16 @@ def test_units(seed: int) -> None:
         return
     report = json.loads(run.to_json())
     assert not audit_units.audit(form, found, report, run.to_markdown(), traced)
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("seed", [*SEEDS, 210])
+def test_programs_that_the_runtime_ended(seed: int) -> None:
+    found, form, text = written_crashes.written(Random(seed))
+    try:
+        run = read_text(text)
+    except NoDataError:
+        # A crash for another reason than memory.
+        return
+    report = json.loads(run.to_json())
+    assert not audit_crashes.audit(found, form, report, run.to_markdown())

@@ -91,6 +91,7 @@ def killed(death: PostMortem, deaths: Sequence[PostMortem]) -> str:
     cause = death.cause if len(causes) == 1 else cause
     if len({death.victim for death in deaths}) > 1:
         others = _other_reasons(deaths, death.reading)
+        cause = cause.replace("because it ", "because they ")
         return " ".join([_several(deaths, cause, first), *reasons, *others])
     deeds = sorted({other.deed for other in deaths}, key="killed".__ne__)
     name = f" {death.victim}" if death.victim else ""

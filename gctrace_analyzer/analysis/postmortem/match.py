@@ -215,10 +215,30 @@ def match_all(
     return matches
 
 
-def by_place(
+def by_places(
+    kills: Sequence[Death],
+    matches: Sequence[Match | None],
+    processes: pl.DataFrame,
+    cycles: pl.DataFrame,
+) -> list[Match | None]:
+    """Returns the matches of all kills; if time and name do not decide, by place among cycles.
+
+    The runtime ends a program once: of two such ends after its cycles, only the first is its own.
+    """
+    placed = []
+    ended: set[int] = set()
+    for kill, known in zip(kills, matches, strict=True):
+        match = _by_place(kill, known, processes, cycles)
+        is_again = match and match.match_by == (_BY_PLACE,) and match.process in ended
+        placed.append(None if is_again else match)
+        ended |= {match.process} if match and kill.by_runtime else set()
+    return placed
+
+
+def _by_place(
     kill: Death, match: Match | None, processes: pl.DataFrame, cycles: pl.DataFrame
 ) -> Match | None:
-    """Returns the match of a kill; if time and name do not decide, by its place among cycles."""
+    """Returns the match of a kill, if needed by its place among cycles."""
     is_low = match is not None and match.confidence == "low"
     named = None if is_low else match
     is_dated = kill.logged_at is not None and not kill.logged_in

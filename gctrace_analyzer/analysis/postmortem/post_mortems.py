@@ -36,7 +36,7 @@ from gctrace_analyzer.analysis.postmortem.match import (
     NEAR,
     ONLY_LOG,
     Match,
-    by_place,
+    by_places,
     is_previous,
     is_too_large,
     listed_tasks,
@@ -169,10 +169,7 @@ def post_mortems(
     """
     every = deaths(log.tables)
     matches = match_all(every, log.all_processes, log.tables["container_states"])
-    matches = [
-        by_place(death, match, log.all_processes, log.tables["cycles"])
-        for death, match in zip(every, matches, strict=True)
-    ]
+    matches = by_places(every, matches, log.all_processes, log.tables["cycles"])
     known = [
         _evidence(
             death,
