@@ -423,6 +423,7 @@ class Analysis:
                 self.memory or scavenger.memory_of_scavenger(self.tables),
                 self.post_mortems,
                 thresholds=self.thresholds,
+                settings_of=self.settings_of,
                 growth_of=self.live_growth,
                 moved_of=self.moved,
                 regimes_of=self.regimes_of,

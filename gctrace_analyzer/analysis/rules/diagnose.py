@@ -155,6 +155,7 @@ def diagnose(
     deaths: Sequence[PostMortem] = (),
     *,
     thresholds: Thresholds,
+    settings_of: Callable[[int], Settings],
     growth_of: Callable[[int], LiveGrowth | None],
     moved_of: Callable[[int], Moved | None],
     regimes_of: Callable[[int], tuple[Regime, ...]],
@@ -170,10 +171,11 @@ def diagnose(
         summaries: the figures of each process.
         processes: `schema.PROCESSES`.
         episodes: `schema.EPISODES`.
-        settings: GOGC, limits and other known settings.
+        settings: GOGC, limits and other known settings of the longest process.
         memories: for each program the data of its MemStats dumps, or of the scavenger's last line.
         deaths: post-mortems.
         thresholds: the limits of all rules.
+        settings_of: returns the known settings of a process.
         growth_of: returns the growth of the live heap of a process.
         moved_of: returns the level that the live heap of a process moved to and stayed at.
         regimes_of: returns the settings that a process ran under.
@@ -186,15 +188,16 @@ def diagnose(
     findings: list[Finding] = []
     for cycles in by_process(enriched):
         process = int(cycles[0]["process"][0])
+        own = settings_of(process)
         facts = ProcessFacts(
             process=process,
             cycles=cycles,
             summary=summaries[process],
             episodes=of_process(episodes, process),
             thresholds=thresholds,
-            settings=settings,
+            settings=own,
             missing_cycles=rows.get(process, {}).get("missing_cycles", 0),
-            go_versions=_go_versions(settings, rows.get(process, {})),
+            go_versions=_go_versions(own, rows.get(process, {})),
             growth=growth_of(process),
             moved=moved_of(process),
             regimes=regimes_of(process),

@@ -114,6 +114,16 @@ def stated_version(states: pl.DataFrame, processes: pl.DataFrame) -> tuple[str, 
     return row["go_version"], f"{PurePath(str(row['source'])).name}:{row['line_no']}"
 
 
+def of_program(processes: pl.DataFrame) -> list[int]:
+    """Returns the longest process, and others of its program, such as those after a restart."""
+    names, longest = ("ident", "unit", "container"), _longest(processes) or {}
+    return [
+        row["process"]
+        for row in processes.iter_rows(named=True)
+        if all(row[name] == longest[name] for name in names)
+    ]
+
+
 def is_of(process: Mapping[str, Any], container: Mapping[str, Any]) -> bool | None:
     """Returns whether a container runs the program of a process; None if no name shows it."""
     return program_names.agree(
