@@ -92,6 +92,7 @@ def killed(death: PostMortem, deaths: Sequence[PostMortem]) -> str:
     cause = death.cause if len(causes) == 1 else cause
     if len({death.victim for death in deaths}) > 1:
         others = _other_reasons(deaths, death.reading)
+        cause = cause.replace("because it ", "because they ")
         return " ".join([_several(deaths, cause, first), *reasons, *others])
     deeds = sorted({other.deed for other in deaths}, key="killed".__ne__)
     name = f" {death.victim}" if death.victim else ""
@@ -125,6 +126,19 @@ def killed(death: PostMortem, deaths: Sequence[PostMortem]) -> str:
         )
     size = f",{size}" if (size := _with_size(deaths)) else ""
     return " ".join([f"{what}{often(deaths)} {cause}{first}{apart}{size}.", *reasons])
+
+
+def also_ended(said: str, deaths: Sequence[PostMortem]) -> str:
+    """Returns which other programs ended without proof of a lack of memory, if there are any."""
+    ends = (death.victim for death in deaths if not death.proven)
+    names = list(dict.fromkeys(name for name in ends if name and name not in said))
+    if len(names) > _MOST_NAMES:
+        return f" {len(names)} others ended as well."
+    return f" {_listed(names)} ended as well." if names else ""
+
+
+def _listed(names: Sequence[str]) -> str:
+    return " and ".join(filter(None, (", ".join(names[:-1]), names[-1])))
 
 
 def told_apart(deaths: Sequence[PostMortem]) -> list[PostMortem]:
@@ -195,8 +209,7 @@ def _did(names: dict[str, list[PostMortem]], deed: str) -> str:
         f"{name}{f' ({len(own):,} times)' if len(own) > 1 else ''}{_with_size(own)}"
         for name, own in most
     ]
-    who = shown[0] if len(shown) == 1 else f"{', '.join(shown[:-1])} and {shown[-1]}"
-    return f"{who} {'was' if len(shown) == 1 else 'were'} {deed}"
+    return f"{_listed(shown)} {'was' if len(shown) == 1 else 'were'} {deed}"
 
 
 def _largest(deaths: Sequence[PostMortem]) -> float:

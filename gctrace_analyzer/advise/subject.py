@@ -56,7 +56,7 @@ GROWS = "GC021"
 KILLED = "GC039"
 """The finding that a program was killed because memory ran out."""
 
-_MAY_BE_KILLED = "GC040"
+MAY_BE_KILLED = "GC040"
 """The finding that a program got SIGKILL, which does not prove a lack of memory."""
 
 _TOO_MANY_PROCS = frozenset(["GC012", "GC013"])
@@ -76,7 +76,7 @@ def root_cause(findings: Iterable[Finding]) -> Finding | None:
     """
     own = [each for each in findings if each.needs_action and each.because_of is None]
     proven = (each for each in own if each.id == KILLED)
-    killed = (each for each in own if each.id == _MAY_BE_KILLED and each.process is not None)
+    killed = (each for each in own if each.id == MAY_BE_KILLED and each.process is not None)
     return next(chain(proven, killed, own), None)
 
 
@@ -120,7 +120,7 @@ def advised_process(analysis: Analysis) -> int | None:
         return longest if death.process is None else death.process
     if root is None or root.process is None:
         return longest
-    return root.process if root.id in CURED_BY_SETTINGS | {GROWS, _MAY_BE_KILLED} else longest
+    return root.process if root.id in CURED_BY_SETTINGS | {GROWS, MAY_BE_KILLED} else longest
 
 
 def explained_kill(analysis: Analysis) -> PostMortem | None:

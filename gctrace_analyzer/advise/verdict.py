@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from gctrace_analyzer.advise.candidates import times_the_least
-from gctrace_analyzer.advise.killed import killed, set_or_try, steps, which_of
+from gctrace_analyzer.advise.killed import also_ended, killed, set_or_try, steps, which_of
 from gctrace_analyzer.advise.phrases import (
     first_words,
     hidden_figures,
@@ -33,6 +33,7 @@ from gctrace_analyzer.advise.subject import (
     GROWS,
     KILLED,
     LONG_PAUSES,
+    MAY_BE_KILLED,
     advised_process,
     explained_kill,
     explained_memory,
@@ -182,6 +183,8 @@ def _on_findings(analysis: Analysis, advice: Advice) -> Verdict | None:
     too_large = too_large_for_container(advice)
     grown, find_growth = _growth(root, findings, advice)
     further, next_step = _besides_long_pauses(root, analysis, advice)
+    if root.id == MAY_BE_KILLED:
+        further = also_ended(root.headline, analysis.post_mortems)
     return Verdict(
         level,
         f"{_of_several(root, analysis)}{grown}{root.headline} {too_large}".rstrip() + further,

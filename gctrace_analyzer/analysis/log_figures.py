@@ -16,7 +16,7 @@ from gctrace_analyzer.analysis import windows as windows_of
 from gctrace_analyzer.analysis.durations import correct_durations, on_real_cpus
 from gctrace_analyzer.analysis.settings import known, setters
 from gctrace_analyzer.analysis.settings.known import Settings
-from gctrace_analyzer.analysis.settings.of_containers import of_other_programs
+from gctrace_analyzer.analysis.settings.of_containers import unused_settings
 from gctrace_analyzer.analysis.settings.regimes import as_table, goals_of
 from gctrace_analyzer.analysis.summary import Summary, diagnosed, summarize, too_coarse
 from gctrace_analyzer.analysis.thresholds import DEFAULT, Thresholds, with_promises
@@ -294,7 +294,7 @@ class LogFigures:
         """The figures of the whole log."""
         if self.by_dumps:
             return self.dumps.summary
-        notes = (self.ignored_version, of_other_programs(self.tables))
+        notes = (self.ignored_version, unused_settings(self.tables))
         traced = summarize(
             self.cycles,
             self.tables["processes"],

@@ -395,9 +395,8 @@ def text(found: Sequence[Kill], prefix: str) -> str:
     )
 
 
-def cycles(random: Random, it: Kill, since_s: float) -> Iterator[tuple[float, str]]:
-    """Yields times and lines of cycles with GOGC=100, whose heap fits into what the victim had."""
-    had = it.victim.anon // 1024
+def cycles(random: Random, had: int, since_s: float) -> Iterator[tuple[float, str]]:
+    """Yields times and lines of cycles with GOGC=100, whose heap fits into this many MiB."""
     ends = had * random.choice([0.05, 0.3, 0.5]), had * random.choice([0.2, 0.45, 0.6, 0.9])
     # After two minutes without a cycle, the runtime would force one.
     count = max(random.choice([2, 6, 30, 120]), int(since_s / 55) + 1)
@@ -421,10 +420,36 @@ def cycles(random: Random, it: Kill, since_s: float) -> Iterator[tuple[float, st
 
 def with_program(random: Random, it: Kill, prefix: str) -> str:
     """Returns the log of a host with the lines of the victim and of its kill."""
-    write, since_s = PREFIXES[prefix], min(random.choice([40.0, 900.0, 5000.0]), it.after_s - 1)
-    begin = it.at - timedelta(seconds=since_s)
-    own = [
-        write(begin + timedelta(seconds=at_s), line, it.victim.name, it.victim.pid)
-        for at_s, line in cycles(random, it, since_s)
+    return _with_programs(random, it, prefix, [(it.victim.name, it.victim.pid, 0.0)])
+
+
+def with_neighbour(random: Random, it: Kill, prefix: str) -> tuple[str, int]:
+    """Returns the log of a host with the lines of the victim and of another program, and its pid.
+
+    The other program may go on after the kill.
+    """
+    name = random.choice([name for name in GO if name != it.victim.name])
+    pid, goes_on_s = it.victim.pid + random.choice([1, 37]), random.choice([0.0, 120.0])
+    own = (it.victim.name, it.victim.pid, 0.0)
+    return _with_programs(random, it, prefix, [own, (name, pid, goes_on_s)]), pid
+
+
+def _with_programs(
+    random: Random, it: Kill, prefix: str, programs: Sequence[tuple[str, int, float]]
+) -> str:
+    """Returns the log of a host; the programs have a name, a pid, and seconds after the kill."""
+    write = PREFIXES[prefix]
+    written: list[tuple[datetime, str, str, int | None]] = [
+        (it.at + timedelta(microseconds=7 * number), line, "kernel", None)
+        for number, line in enumerate(lines(it))
     ]
-    return "".join(f"{line}\n" for line in own) + text([it], prefix)
+    for name, pid, goes_on_s in programs:
+        since_s = min(random.choice([40.0, 900.0, 5000.0]), it.after_s - 1)
+        begin = it.at + timedelta(seconds=goes_on_s - since_s)
+        had = it.victim.anon // 1024 if pid == it.victim.pid else random.choice([30, 400])
+        written += [
+            (begin + timedelta(seconds=at_s), line, name, pid)
+            for at_s, line in cycles(random, had, since_s)
+        ]
+    ordered = sorted(written, key=lambda line: line[0])
+    return "".join(f"{write(*line)}\n" for line in ordered)

@@ -1402,7 +1402,7 @@ def test_settings_of_a_container_that_are_not_used_can_be_stated(tmp_path: Path)
     run = gca.read(SAMPLES / "describe-pod.txt", log)
     (note,) = (text for text in run.analysis.summary.warnings if "are not used" in text)
     options = "--memory-limit 400MiB --container-limit 512MiB --cpu-limit 0.5"
-    assert note.endswith(f"If it is not, add `{options}`.")
+    assert note.endswith(f"If that is wrong, add `{options}`.")
 
 
 def test_growth_that_a_post_mortem_names_is_not_minor() -> None:

@@ -54,6 +54,7 @@ KINDS = {
 DEEDS = {
     KINDS[EVICTOR]: "evicted",
     "Restart": "restarted",
+    REFUSED: "ended by the Go runtime",
     **dict.fromkeys((KINDS[ASKED], KINDS[NOT_ENDED]), "asked to end (SIGTERM)"),
 }
 """Verb phrases for a death by its kind; all other programs were killed."""
@@ -292,11 +293,8 @@ class Death:
 
     @property
     def may_be_of_host(self) -> bool:
-        """Whether the host may have run out of memory rather than the container.
-
-        With cgroup v2 a container is marked for any OOM kill in it (memory.events: oom_kill).
-        """
-        kinds = ("Container OOMKilled", KILLED_FOR_MEMORY, "OOM kill in a ")
+        """Whether its host may have run out of memory: cgroup v2 counts any kill in it."""
+        kinds = ("Container OOMKilled", KILLED_FOR_MEMORY, "OOM kill in a ", "Unit killed ")
         is_state = self.kind.startswith(kinds)
         hit = self.failcnt or self.used_bytes or _OVER in (self.error or "")
         return is_state and self.killer is None and not hit

@@ -23,6 +23,7 @@ from gctrace_analyzer.analysis.postmortem.death import (
 )
 from gctrace_analyzer.analysis.postmortem.pairing import (
     LATE_S,
+    each_end_once,
     gap_s,
     name_pods,
     same_host,
@@ -58,6 +59,7 @@ def deaths(tables: Mapping[str, pl.DataFrame]) -> list[Death]:
     kills = _kills(tables["oom_kills"])
     states = list(_states(tables["container_states"], kills))
     incidents = list(_incidents(tables["unit_events"], states))
+    states, incidents = each_end_once(states, incidents)
     reports = [*states, *(report for report in incidents if report.proven)]
     alone = {id(report) for report in without_kill(kills, reports)}
     # The end of a unit without a word about memory may name the unit of a kill. Otherwise it counts

@@ -9,6 +9,8 @@ import polars as pl
 
 from gctrace_analyzer.analysis.postmortem.group_memory import has_no_heap
 from gctrace_analyzer.analysis.postmortem.match import (
+    WITH_SWAP,
+    is_named_not_go,
     is_of,
     is_of_another,
     lived_after,
@@ -16,7 +18,6 @@ from gctrace_analyzer.analysis.postmortem.match import (
     outlived,
     shared_place,
 )
-from gctrace_analyzer.analysis.settings.known_programs import ROLES, is_not_go
 from gctrace_analyzer.units import duration_text
 
 if TYPE_CHECKING:
@@ -29,20 +30,9 @@ MOSTLY = 0.8
 """Share of the resident memory. A heap above it leaves hardly any other cause."""
 
 
-_WITH_SWAP = 2.0
-"""Ratio of a heap to the limit of a container. Above it, the heap is of another process: by default
-Docker allows as much swap as memory."""
-
-
 def is_known_not_go(facts: Evidence) -> bool:
     """Returns whether the killed process is known not to be Go: a child or a neighbour."""
-    death = facts.death
-    is_around = death.is_job or death.is_container or death.is_unit
-    around = death.name or death.container if is_around else None
-    around = None if around in ROLES else around
-    name = death.comm or death.unit or around
-    known = death.by_runtime or facts.match is not None
-    return not known and is_not_go(name)
+    return not (facts.death.by_runtime or facts.match) and is_named_not_go(facts.death)
 
 
 def reading_of_dumps(
@@ -147,7 +137,7 @@ def dumps_of(facts: Evidence, tables: Mapping[str, pl.DataFrame]) -> list[Memory
         if lived_after(facts.death, row)
     ]
     dumps = dumps.filter(~pl.col("process").is_in(later))
-    most = _WITH_SWAP * (facts.limit.limit_mib or math.inf)
+    most = WITH_SWAP * (facts.limit.limit_mib or math.inf)
     return [each for each in memories(dumps) if 0 <= (each.alloc_mib or -1.0) <= most]
 
 

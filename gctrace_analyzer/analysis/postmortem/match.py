@@ -10,6 +10,7 @@ there are others.
 
 from __future__ import annotations
 
+import math
 import re
 from dataclasses import replace
 from datetime import timedelta
@@ -17,7 +18,7 @@ from typing import TYPE_CHECKING, Literal
 
 import polars as pl
 
-from gctrace_analyzer.analysis.settings.known_programs import is_not_go
+from gctrace_analyzer.analysis.settings.known_programs import ROLES, is_not_go
 from gctrace_analyzer.analysis.settings.program_names import (
     agree,
     carry,
@@ -27,6 +28,7 @@ from gctrace_analyzer.analysis.settings.program_names import (
 )
 from gctrace_analyzer.frozen import frozen
 from gctrace_analyzer.ingest.profiles.bundles import age
+from gctrace_analyzer.units import MIB
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -48,6 +50,14 @@ _COMM_BYTES = 15
 _CERTAINTY = ("pid", "unit", "container", "pod", "comm", "file name")
 ONLY_LOG = "only log"
 """What matches a process if the name of its file does not fit, but no other log is there."""
+
+_BY_PLACE = "place in the log"
+_UNNAMED = (ONLY_LOG, _BY_PLACE, "only program", "time")
+"""What matches a process that has no name in common with what was killed."""
+
+WITH_SWAP = 2.0
+"""Ratio of a heap to the limit of a container. Above it, the heap is of another process: by default
+Docker allows as much swap as memory."""
 
 _NAMES_ALONE = ("comm", "file name")
 
@@ -133,7 +143,15 @@ def is_of(kill: Death, process: Row) -> bool | None:
     """Returns whether a process belongs to the killed program; None if no name shows it."""
     if kill.is_below or is_not_go(kill.comm):
         return False
-    return agree(of_process(process, kill.source), _names_of(kill), (kill.host,))
+    agrees = agree(of_process(process, kill.source), _names_of(kill), (kill.host,))
+    return False if agrees is None and is_named_not_go(kill) else agrees
+
+
+def is_named_not_go(kill: Death) -> bool:
+    """Returns whether what was killed has the name of a well-known program that is not Go."""
+    is_around = kill.is_job or kill.is_container or kill.is_unit
+    around = kill.name or kill.container if is_around else None
+    return is_not_go(kill.comm or kill.unit or (None if around in ROLES else around))
 
 
 def is_of_another(kill: Death, row: Row) -> bool:
@@ -197,10 +215,30 @@ def match_all(
     return matches
 
 
-def by_place(
+def by_places(
+    kills: Sequence[Death],
+    matches: Sequence[Match | None],
+    processes: pl.DataFrame,
+    cycles: pl.DataFrame,
+) -> list[Match | None]:
+    """Returns the matches of all kills; if time and name do not decide, by place among cycles.
+
+    The runtime ends a program once: of two such ends after its cycles, only the first is its own.
+    """
+    placed = []
+    ended: set[int] = set()
+    for kill, known in zip(kills, matches, strict=True):
+        match = _by_place(kill, known, processes, cycles)
+        is_again = match and match.match_by == (_BY_PLACE,) and match.process in ended
+        placed.append(None if is_again else match)
+        ended |= {match.process} if match and kill.by_runtime else set()
+    return placed
+
+
+def _by_place(
     kill: Death, match: Match | None, processes: pl.DataFrame, cycles: pl.DataFrame
 ) -> Match | None:
-    """Returns the match of a kill; if time and name do not decide, by its place among cycles."""
+    """Returns the match of a kill, if needed by its place among cycles."""
     is_low = match is not None and match.confidence == "low"
     named = None if is_low else match
     is_dated = kill.logged_at is not None and not kill.logged_in
@@ -215,14 +253,20 @@ def by_place(
     before = own.sort("line_no").filter(pl.col("line_no") < line_no)["process"]
     if named:
         return replace(named, process=before[-1]) if len(before) else named
-    if own.is_empty() or before.is_empty():
+    if own.is_empty() or before.is_empty() or is_named_not_go(kill):
         return match if own.is_empty() or kill.logged_at else None
     # A report by the kernel or systemd may be about any program.
     is_reported = kill.logged_in or not (kill.killer or kill.unit)
     is_at_end = match and match.process == before[-1] and is_reported
     if kill.victim and not is_at_end:
         return match
-    return Match(before[-1], ("place in the log",), "medium")
+    return Match(before[-1], (_BY_PLACE,), "medium")
+
+
+def is_too_large(kill: Death, match: Match | None, live_mib: int | None) -> bool:
+    """Returns whether a process matched without a name has more live heap than the limit allows."""
+    most = WITH_SWAP * (kill.limit_bytes or math.inf)
+    return bool(match and match.match_by[0] in _UNNAMED and (live_mib or 0) * MIB > most)
 
 
 def _victim(kill: Death) -> object:

@@ -75,6 +75,23 @@ def name_pods(rows: Iterable[Row], kills: list[Death]) -> None:
             kills[number] = kill.completed(replace(kill, **{n: row[n] for n in names}), names)
 
 
+def each_end_once(
+    states: list[Death], incidents: list[Death]
+) -> tuple[list[Death], list[Death]]:
+    """Returns the states of units and ends in the journal, without one of two that mean the same.
+
+    A state is that after the last end. Of both, the one that proves the reason is kept.
+    """
+    last = {incident.unit: incident for incident in incidents}
+    ends = [(state, last[of]) for state in states if (of := state.unit or state.name) in last]
+    same = [pair for pair in ends if abs(gap_s(*pair) or 0) <= LATE_S]
+    repeated = {id(one if other.proven >= one.proven else other) for one, other in same}
+    return (
+        [state for state in states if id(state) not in repeated],
+        [incident for incident in incidents if id(incident) not in repeated],
+    )
+
+
 def without_kill(kills: list[Death], reports: list[Death]) -> list[Death]:
     """Returns the reports of deaths that no recorded kill explains.
 

@@ -36,8 +36,9 @@ from gctrace_analyzer.analysis.postmortem.match import (
     NEAR,
     ONLY_LOG,
     Match,
-    by_place,
+    by_places,
     is_previous,
+    is_too_large,
     listed_tasks,
     match_all,
     resident_bytes,
@@ -153,15 +154,11 @@ def post_mortems(known: LogFigures) -> list[PostMortem]:
     log = known.log
     every = deaths(log.tables)
     matches = match_all(every, log.all_processes, log.tables["container_states"])
-    matches = [
-        by_place(death, match, log.all_processes, log.tables["cycles"])
-        for death, match in zip(every, matches, strict=True)
-    ]
-    elsewhere = log.selection.without_end if log.selection else ()
+    matches = by_places(every, matches, log.all_processes, log.tables["cycles"])
     evidence = [
         _evidence(known, death, match, larger_beside(every, number))
         for number, (death, match) in enumerate(zip(every, matches, strict=True))
-        if not (match and match.process in elsewhere)
+        if not (match and log.selection and match.process in log.selection.without_end)
     ]
     least = least_had([facts for facts, _ in evidence])
     return [
@@ -194,10 +191,12 @@ def _evidence(
     memory = _memory_at_death(death, cycles, tables)
     new_run = _new_run(death, match, cycles, tables["processes"])
     ends_early = len(cycles) > 0 and minute.live_mib is None
-    if match and match.match_by[0] == ONLY_LOG and (new_run or ends_early):
-        # Neither its name nor its times fit.
-        match, cycles, minute, new_run = None, cycles.clear(), LastMinute(), None
-    if new_run is not None:
+    # Neither its name nor its times fit, or not even its size does.
+    is_other = (match and match.match_by[0] == ONLY_LOG and (new_run or ends_early)) or (
+        is_too_large(death, match, minute.live_mib)
+    )
+    new_run = None if is_other else new_run
+    if is_other or new_run is not None:
         match, cycles, minute = None, cycles.clear(), LastMinute()
     if match and cycles.is_empty():
         scraped = _last_scrapes(known.dumps.of(match.process))
@@ -465,8 +464,7 @@ def _memory_at_death(
     # A truncated list may lack the largest process.
     is_largest = first[0] != death.comm and first[1] > (resident or 0)
     largest = (first[0], first[1] / MIB) if is_largest else None
-    mib = None if resident is None else resident / MIB
-    own = listed["pid"] == (death.pid or -1)
+    mib, own = None if resident is None else resident / MIB, listed["pid"] == (death.pid or -1)
     swapped = swapped_mib(listed.filter(own))
     neighbours_mib = int(listed.filter(~own)["rss_bytes"].sum()) / MIB if own.any() else None
     return Resident(mib, other, without, share, largest, swapped, neighbours_mib)

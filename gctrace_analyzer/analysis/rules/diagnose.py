@@ -166,15 +166,16 @@ def diagnose(known: LogFigures, deaths: Iterable[PostMortem]) -> list[Finding]:
     findings: list[Finding] = []
     for cycles in by_process(points):
         process = int(cycles[0]["process"][0])
+        own = known.settings_of(process)
         facts = ProcessFacts(
             process=process,
             cycles=cycles,
             summary=known.summaries[process],
             episodes=of_process(known.episodes, process),
             thresholds=thresholds,
-            settings=known.settings,
+            settings=own,
             missing_cycles=rows.get(process, {}).get("missing_cycles", 0),
-            go_versions=_go_versions(known.settings, rows.get(process, {})),
+            go_versions=_go_versions(own, rows.get(process, {})),
             growth=known.live_growth(process),
             moved=known.moved(process),
             regimes=known.regimes_of(process),

@@ -10,7 +10,11 @@ from typing import TYPE_CHECKING, Any, TypedDict
 import polars as pl
 
 from gctrace_analyzer import units
-from gctrace_analyzer.analysis.settings.of_containers import container_of, stated_version
+from gctrace_analyzer.analysis.settings.of_containers import (
+    container_of,
+    of_program,
+    stated_version,
+)
 from gctrace_analyzer.analysis.settings.printed import as_lines
 from gctrace_analyzer.analysis.settings.releases import (
     go_version,
@@ -279,9 +283,9 @@ def _of_container(row: dict[str, Any] | None) -> dict[str, Known]:
     is_named = row["container_id"] or (row["name"] if row["pod"] else not row["error"])
     about_state = ("status", "last_status", "event", "reason", "oom_killed")
     is_state = is_named and any(row[name] for name in about_state)
-    source = "state of the container" if is_state else source
     name = row["name"] or row["container"]
-    where = f"{source}, {name}" if name else source
+    what = "unit" if (name or "").endswith(".service") else "container"
+    where = ", ".join(filter(None, (f"state of the {what}" if is_state else source, name)))
     if row["event"] == STATED:
         where = f"{PurePath(str(row['source'])).name}:{row['line_no']}"
     is_soft = row["event"] == SLOWED
@@ -351,8 +355,8 @@ def _of_metrics(memstats: pl.DataFrame, processes: pl.DataFrame) -> dict[str, Kn
     return known
 
 
-_MOST_OTHERS = 3
-"""Values of other processes that are named in a sentence."""
+_MOST_NAMED = 3
+"""Earlier values, or those of other processes, that are named in a sentence."""
 
 
 def _of_others(
@@ -365,17 +369,13 @@ def _of_others(
     others = others.filter(others != value)
     if others.is_empty():
         return ""
-    texts = [text(setting) for setting in others.head(_MOST_OTHERS)]
-    more = ", …" if len(others) > _MOST_OTHERS else ""
+    texts = [text(setting) for setting in others.head(_MOST_NAMED)]
+    more = ", …" if len(others) > _MOST_NAMED else ""
     return f"; other processes have {', '.join(texts)}{more}"
 
 
 def _gogc_text(percent: float) -> str:
     return "off" if percent < 0 else f"{percent:g}"
-
-
-_MOST_EARLIER = 3
-"""Values of GOGC that are named. A program that sets GOGC by its load has any number of them."""
 
 
 def _earlier(memstats: pl.DataFrame) -> str:
@@ -386,8 +386,8 @@ def _earlier(memstats: pl.DataFrame) -> str:
     levels = values.filter((values != values.shift()).fill_null(value=True))[:-1]
     if levels.is_empty():
         return ""
-    texts = [_gogc_text(level) for level in levels[-_MOST_EARLIER:]]
-    more = "others, " if len(levels) > _MOST_EARLIER else ""
+    texts = [_gogc_text(level) for level in levels[-_MOST_NAMED:]]
+    more = "others, " if len(levels) > _MOST_NAMED else ""
     return f", after {more}{', '.join(texts)}"
 
 
@@ -437,7 +437,7 @@ def _of_kills(
     kills = tables["oom_kills"].to_dicts()
     matches = match_all([Death.of(kill) for kill in kills], all_processes)
     for kill, match in zip(kills, matches, strict=True):
-        is_own = match is not None and match.process in tables["processes"]["process"]
+        is_own = match is not None and match.process in of_program(tables["processes"])
         if is_own and kill["scope"] == "memcg" and kill["limit_bytes"]:
             yield _of_kill(kill, tables["oom_tasks"])
 

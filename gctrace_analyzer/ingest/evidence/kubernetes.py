@@ -449,8 +449,9 @@ class _Described:
                     section: {name: fields.get(f"{section} {name}", "") for name in _OF_LIMITS}
                     for section in ("limits", "requests")
                 },
-                # kubectl prints limits between these two.
-                is_whole={"restart count", "requests memory"} <= fields.keys(),
+                # kubectl prints limits between the restarts and these two.
+                is_whole="restart count" in fields
+                and bool(environment or fields.keys() & {"requests memory", "environment"}),
             ),
             **go_settings(environment),
         }

@@ -38,7 +38,7 @@ COARSE = (
     "TERM_|being killed|exceeded limit|hard limit|gone over|out-of-mem|too much mem|physical mem|"
     "OUT_OF_ME|Out Of Mem|kill event|limit exceeded|limit at least|exit_status|TaskExit|"
     "he victim |to the victim|killed: |MemAvail|memorystatus|killing[ _]|exceeded mem l|by jetsam|"
-    "matches res|Checking any|peak: |"
+    "matches res|Checking any|peak: |B / |iB/|MemUsage|"
     "OutOfMemory|Exited |code 137|status 137|ode: 137|Error 137|Killed|illed  |SIGKILL|by signal 9|"
     "zsh: killed|STOPPED |ovided container|"
     "panic: |fatal error: |cannot allocate |cannot map p|cannot reserve a|\\[running|"

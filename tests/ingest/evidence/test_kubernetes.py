@@ -252,6 +252,7 @@ def test_every_container_of_a_description_is_read_with_all_of_its_facts() -> Non
         **pod, "line_no": 6, "container": "migrate", "name": "migrate", "container_id": "1" * 64,
         "status": "terminated", "reason": "Completed", "oom_killed": False, "exit_code": 0,
         "started_at": at("08:00:00"), "finished_at": at("08:00:04"), "restart_count": 0,
+        "memory_limit_bytes": 0,
     }  # fmt: skip
     assert {name: value for name, value in of_api.items() if value is not None} == {
         **pod, "line_no": 17, "container": "api", "name": "api", "container_id": "2" * 64,
