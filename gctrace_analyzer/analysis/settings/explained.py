@@ -8,6 +8,7 @@ from typing import NamedTuple
 import polars as pl
 
 from gctrace_analyzer.analysis.settings import search
+from gctrace_analyzer.analysis.settings.goal_ranges import not_raised
 from gctrace_analyzer.analysis.settings.known import METRICS, Settings
 from gctrace_analyzer.analysis.settings.limits import goal_range
 from gctrace_analyzer.analysis.settings.search import FEWEST_GOALS, Part, State
@@ -367,8 +368,8 @@ def _mostly(goals: pl.Series, ends: tuple[float, float]) -> bool:
 
 
 def above_live(rows: pl.DataFrame) -> pl.Series:
-    """Returns the goals that leave room above the live heap."""
-    return rows["goal"].filter(rows["goal"] > rows["live"])
+    """Returns the goals that a setting set and that leave room above the live heap."""
+    return rows.filter(pl.col("goal") > pl.col("live"), not_raised())["goal"]
 
 
 def exceeds(rows: pl.DataFrame, top_mib: float) -> bool:
