@@ -51,6 +51,16 @@ def test_goals_that_the_heap_raised_show_no_memory_limit() -> None:
     assert "memory limit" not in report_of("gogc-lowered-go1.24")
 
 
+def test_go_1_19_counts_only_the_scanned_part_of_the_stacks_that_it_prints() -> None:
+    """GOGC was 75, and 31 MiB of stacks were allocated."""
+    regime = last_regime("stacks-go1.19")
+    assert regime["gogc_pct_low"] <= 75 <= regime["gogc_pct_high"]
+    assert "set by GOGC≤107" in report_of("stacks-go1.19")
+    (path,) = (path for path in RUNS if path.name.startswith("stacks-go1.19"))
+    newer = gca.read(path, go_version="1.22").regimes().row(-1, named=True)
+    assert newer["gogc_pct_high"] < 75
+
+
 def test_the_highest_goal_under_a_limit_bounds_it() -> None:
     """The limit was 330 MiB; it left 243 to 303 MiB to the heap."""
     regime = last_regime("limit-drifts-go1.21")

@@ -275,6 +275,11 @@ def _gogc(
         # Up to Go 1.7, goals leave out what was allocated during marking.
         gogc = search.DEFAULT_GOGC
     low, high = min(low, gogc), max(high, gogc)
+    if not known.counts_printed_stacks and by_gogc["stacks"].count():
+        # What GC scans of the stacks may be nearly nothing.
+        times = 1 + pl.col("stacks") / pl.col("live").clip(1)
+        most = by_gogc.select(pl.col("high") * times).to_series()
+        high = max(high, quantile(most, 0.1))
     if stated.value and (
         low <= stated.value <= high
         or abs(stated.value / gogc - 1) <= explained.STATED_TOLERANCE
