@@ -320,9 +320,8 @@ def _worth_it(
     passing = [row for row, test in zip(usual, tests, strict=True) if test is None]
     if not passing:
         closest = max(filter(None, tests), key=lambda test: test.number)
-        nothing = enough if is_low and not closest.number else ""
         dearer = beyond_bounds(closest, wanted.dear(), present, aim)
-        return None, dearer or nothing or closest.reason
+        return None, dearer or (enough if is_low and not closest.number else closest.reason)
     if aim == "balanced":
         # A balanced choice has weighed CPU against memory already.
         return passing[0], ""

@@ -85,7 +85,9 @@ def stated_in(settings: Settings) -> Known:
         given = setting.source == "given"
         running = given or setting.source.startswith((METRICS, "no cycle"))
         known.append(Stated(value, "given" if given else "stated", running))
-    return Known(*known, go_version(settings.value("go_version")) not in (None, (1, 19)))
+    return Known(
+        known[0], known[1], go_version(settings.value("go_version")) not in (None, (1, 19))
+    )
 
 
 def parts_of(seen: pl.DataFrame, known: Known) -> list[Part]:
