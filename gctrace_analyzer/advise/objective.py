@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple, get_args
 from gctrace_analyzer.advise.prediction.model import Setting
 from gctrace_analyzer.analysis.rules.finding import percent
 from gctrace_analyzer.analysis.thresholds import DEFAULT
-from gctrace_analyzer.units import digits
+from gctrace_analyzer.units import digits, duration_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -92,10 +92,18 @@ def cpu_of(row: Row) -> float:
     return float(row["gc_per_s"] or 0.0) / OFTEN_PER_S * DEFAULT.gc_cpu_warn
 
 
-def low_enough(row: Row, most: float) -> str:
-    """Returns that GC CPU is low enough, and that this is without the idle marking of tables."""
+def low_enough(row: Row, most: float, since_s: float | None = None) -> str:
+    """Returns that GC CPU is low enough, and that this is without the idle marking of tables.
+
+    Args:
+        row: the present setting.
+        most: GC CPU that is low enough.
+        since_s: since when it is so low, if the whole log has more.
+    """
     of = " without idle marking" * (cpu_of(row) > most)
-    return f"GC CPU{of} is below {100 * most:.2g} %"
+    since = "" if since_s is None else f" since {duration_text(since_s)},"
+    share = "" if since_s is None else f" {percent(row['gc_cpu_share'])}"
+    return f"GC CPU{of} is{share}{since} below {100 * most:.2g} %"
 
 
 DIFFERENT = 1.1

@@ -131,7 +131,9 @@ def baseline_of(analysis: Analysis, constants: Constants = CONSTANTS) -> Baselin
         growth_mib=growth.mib_per_h * load.span_s / 3600 if growth else 0.0,
         limit_is_known=regime.memory_limit_source != "inferred",
     )  # fmt: skip
-    missing = MISSING if analysis.summary_of(process).is_mostly_missing else None
+    summary = analysis.summary_of(process)
+    missing = MISSING if summary.is_mostly_missing else None
+    is_dear = (summary.gc_cpu_share or 0.0) > DEFAULT.gc_cpu_warn
     refused = (
         refused or missing or unknown_gogc(regime) or in_blocks(steady) or _misfit(load, model)
     )
@@ -170,6 +172,7 @@ def baseline_of(analysis: Analysis, constants: Constants = CONSTANTS) -> Baselin
         set_at_kill_mib=subject.set_at_kill_mib(analysis, process),
         is_doubtful_kill=subject.is_doubtful_kill(analysis, process),
         lacks_room=not (changed or eased) and subject.lacks_room(analysis, process),
+        dear_until_s=max(calm["start_s"][0], DEFAULT.warm_up_s) if is_dear else None,
         regime=regime,
         highest=highest,
         may_ignore_limit=not may_limit(settings.value("go_version") or oldest),

@@ -313,15 +313,15 @@ def _worth_it(
     low = present["gogc"] is not None and present["gogc"] < DEFAULT.low_gogc
     least_cpu = DEFAULT.low_gogc_cpu if low else DEFAULT.gc_cpu_warn
     is_low = aim == "balanced" and present["gc_cpu_share"] < least_cpu
+    enough = low_enough(present, least_cpu, predictor.dear_until_s)
     if is_low and not is_by_time:
-        return None, low_enough(present, least_cpu)
+        return None, enough
     tests = [failed(row, present, aim) for row in usual]
     passing = [row for row, test in zip(usual, tests, strict=True) if test is None]
     if not passing:
         closest = max(filter(None, tests), key=lambda test: test.number)
-        nothing = low_enough(present, least_cpu) if is_low and not closest.number else ""
         dearer = beyond_bounds(closest, wanted.dear(), present, aim)
-        return None, dearer or nothing or closest.reason
+        return None, dearer or (enough if is_low and not closest.number else closest.reason)
     if aim == "balanced":
         # A balanced choice has weighed CPU against memory already.
         return passing[0], ""

@@ -85,6 +85,7 @@ class Baseline(Predictor):
         set_at_kill_mib: the memory limit that a post-mortem says to set; None if none.
         is_doubtful_kill: whether a kill that limits depend on may be that of another program.
         lacks_room: whether the report says that the present memory limit is too low.
+        dear_until_s: when GC CPU fell below what is warned at, if the whole log has more.
         most_times: highest predictable GOGC, as a multiple of the present one: no bound.
         regime: the present setting as the heap goals show it; None without a load.
         highest: the largest live heap of the process; None without a load.
@@ -110,6 +111,7 @@ class Baseline(Predictor):
     set_at_kill_mib: float | None = None
     is_doubtful_kill: bool = False
     lacks_room: bool = False
+    dear_until_s: float | None = None
     most_times: float = math.inf
     regime: Regime | None = None
     highest: Highest | None = None

@@ -104,9 +104,10 @@ def gc_cpu_bounds(corrected: pl.DataFrame) -> pl.DataFrame:
 
     Columns: `end_s`, the `printed` percentage, `capacity_s` (the CPU time of GOMAXPROCS since the
     start, of which `printed` is a share), `most_s` and `least_s` (the GC CPU time of the log up to
-    this line, with all pauses and without any), `pauses_s` (their difference), and
-    `earlier_most_s`, `earlier_least_s` and `unseen_s` (GC CPU time and all CPU time before the log;
-    0 if it begins with cycle 1, which is `complete`).
+    this line, with all pauses and without any), `pauses_s` and `charged_s` (the CPU time of all
+    pauses of the process, counted for GOMAXPROCS and as printed), and `earlier_most_s`,
+    `earlier_least_s` and `unseen_s` (GC CPU time and all CPU time before the log; 0 if it begins
+    with cycle 1, which is `complete`).
     """
     within = within_process(corrected)
     own, first, second = _gc_cpu_bounds(within)
@@ -120,7 +121,7 @@ def _gc_cpu_bounds(within: Within) -> tuple[list[pl.Expr], ...]:
     others = pl.sum_horizontal("assist_cpu_ms", "background_cpu_ms")
     # Go 1.4 and earlier print no CPU time; up to Go 1.17 pauses count as printed.
     counts_all = pl.col("stacks_mib").is_null()
-    # accumulateGCPauseTime counts them for GOMAXPROCS, even if there are fewer CPUs.
+    # From Go 1.23 on they count for GOMAXPROCS, even if there are fewer CPUs.
     on_all = (pl.col("procs") / pl.col("stopped_procs")).fill_null(1.0)
     pauses = pl.when(counts_all).then(printed_pauses).otherwise(printed_pauses * on_all)
     timed = pl.col(f"{PAUSES[1]}_cpu_ms").is_not_null()
@@ -142,7 +143,8 @@ def _gc_cpu_bounds(within: Within) -> tuple[list[pl.Expr], ...]:
         printed.alias("printed"),
         complete.alias("complete"),
         (missing > 0).alias("has_gaps"),
-        ((most - least) / 1000).alias("own_pauses_s"),
+        within(((most - least) / 1000).sum()).alias("pauses_s"),
+        within((printed_pauses / 1000).sum()).alias("charged_s"),
         within(_running(most / 1000)).alias("most_s"),
         within(_running(least / 1000)).alias("least_s"),
         before.alias("unseen_s"),
@@ -153,7 +155,6 @@ def _gc_cpu_bounds(within: Within) -> tuple[list[pl.Expr], ...]:
     )
     share, capacity, most_s, least_s = starts
     second = [
-        within(_running(pl.col("own_pauses_s"))).alias("pauses_s"),
         pl.when("complete")
         .then(0.0)
         .otherwise((share * capacity / 100 - most_s).clip(0))
@@ -224,7 +225,6 @@ def _exact(memstats: pl.DataFrame) -> pl.DataFrame:
 def _bounds(within: Within) -> list[pl.Expr]:
     """Returns the smallest and the largest counted part of all pauses of a process, in seconds."""
     compared = pl.col("end_s") >= DEFAULT.check_from_s
-    all_pauses = within(pl.col("pauses_s").last())
     exact_s, capacity = pl.col("exact_s"), pl.col("capacity_s")
     at_least, at_most = (
         pl.coalesce(exact_s, (pl.col("printed") + points) / 100 * capacity) for points in (0, 1)
@@ -232,8 +232,8 @@ def _bounds(within: Within) -> list[pl.Expr]:
     least = (at_least - pl.col("least_s") - pl.col("earlier_most_s")).filter(compared).max()
     most = (at_most - pl.col("most_s") - pl.col("earlier_least_s")).filter(compared).min()
     low = pl.when("has_gaps").then(0.0).otherwise(within(least).fill_null(0.0).clip(0))
-    high = all_pauses + within(most).fill_null(0.0).clip(upper_bound=0)
-    named = {"low": low, "high": high, "all": all_pauses, "bound": within(compared.any())}
+    high = pl.col("pauses_s") + within(most).fill_null(0.0).clip(upper_bound=0)
+    named = {"low": low, "high": high, "bound": within(compared.any())}
     return [value.alias(name) for name, value in named.items()]
 
 
@@ -243,14 +243,17 @@ def _counted(within: Within) -> tuple[list[pl.Expr], pl.Expr, list[pl.Expr]]:
 
     A log that contradicts itself bounds nothing, and all pauses count.
     """
-    low, high, all_s = (pl.col(name) for name in ("low", "high", "all"))
+    low, high, all_s = (pl.col(name) for name in ("low", "high", "pauses_s"))
     tolerated = DEFAULT.log_check_points / 100 * within(pl.col("capacity_s").last())
     contradicts = (low - all_s > tolerated) | (-high > tolerated) | (low - high > tolerated)
     usable = (all_s > 0) & ~contradicts.fill_null(value=True)
     values = (
         pl.when("bound").then((low + high) / 2).otherwise(all_s),
         pl.min_horizontal(low, high).clip(0),
-        pl.max_horizontal(low, high).clip(0),
+        # Up to Go 1.22 all of the pauses count, but only for the CPUs that there are.
+        pl.when(pl.col("charged_s").is_between(low, high))
+        .then(all_s)
+        .otherwise(pl.max_horizontal(low, high).clip(0)),
     )
     others = (pl.lit(1.0), pl.when(all_s > 0).then(0.0).otherwise(1.0), pl.lit(1.0))
     counted = [

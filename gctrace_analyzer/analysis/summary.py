@@ -105,7 +105,6 @@ class Summary(Plain):
         low, value, high = self.gc_cpu_share_low, self.gc_cpu_share, self.gc_cpu_share_high
         if low is None or high is None or not value:
             return None
-        high = max(min(high, 1.0), value)
         is_wide = max(value - low, high - value) > _WIDE * value
         # Both ends of a smaller range are shown as one text.
         return (low, high) if is_wide and 100 * high >= LEAST_PERCENT else None
@@ -159,7 +158,7 @@ class Summary(Plain):
             total_s = (self.gc_cpu_cores or 0.0) * (self.span_s or 0.0)
             own = self.gc_cpu_share or 1.0
             low_s = total_s * (self.gc_cpu_share_low or own) / own
-            high_s = total_s * min(self.gc_cpu_share_high or own, 1.0) / own
+            high_s = total_s * (self.gc_cpu_share_high or own) / own
         # Readers compare a sum of few cycles with their lines, and a share with nothing.
         is_one = high_s - low_s <= _EXACT * total_s
         return (total_s, total_s) if is_one else (low_s, high_s)

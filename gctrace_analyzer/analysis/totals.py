@@ -94,6 +94,8 @@ def _divided(rate: str, summed: Callable[[str, Callable[[str], pl.Expr]], pl.Exp
     elif rate == "gc_cpu_share":
         # Within a few milliseconds, truncated times hide the real length.
         known &= above <= below
+    elif rate == "gc_cpu_share_high":
+        above = pl.min_horizontal(above, below)
     return pl.when(known).then(above / below)
 
 

@@ -23,6 +23,7 @@ from gctrace_analyzer.analysis.settings.explained import above_limit
 from gctrace_analyzer.analysis.settings.goal_ranges import HEAP_MINIMUM_MIB, gogc_ranges
 from gctrace_analyzer.analysis.settings.naming import (
     distinct,
+    gogc_range,
     limit_text,
     most_gogc,
     percent_text,
@@ -30,7 +31,7 @@ from gctrace_analyzer.analysis.settings.naming import (
     setting_text,
 )
 from gctrace_analyzer.ingest.rows import complete, median, not_null, since, where
-from gctrace_analyzer.units import duration_text, size_text
+from gctrace_analyzer.units import between_text, duration_text, size_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -136,7 +137,8 @@ def low_gogc(facts: ProcessFacts) -> Iterator[Evidence]:
     cost = f"{takes} and is running {percent(active)} of the time"
     is_own = facts.goal_set_by.ne_missing("memory-limit")
     most = most_gogc(regime)
-    low = f"{gogc:.0f}" if most is None else f"at most {most:.0f}"
+    low = between_text(*(f"{end:.0f}" for end in gogc_range(regime) or (gogc, gogc)))
+    low = low if most is None else f"at most {most:.0f}"
     is_either = regime is not None and regime.set_by == "either"
     if is_either and not (costly or bad):
         # A limit explains the goals as well, and neither costs anything.

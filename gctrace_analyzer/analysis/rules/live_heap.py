@@ -38,8 +38,8 @@ _GOROUTINES = (
 @rule(
     "GC021",
     "live-heap-growth",
-    meaning="The live heap grows, and with it memory use and the cost of each cycle; it may be "
-    "a leak.",
+    meaning="The live heap grew, and with it memory use and the cost of each cycle; if it goes on, "
+    "it may be a leak.",
     condition="After the first quarter of the log, the live heap (less what was allocated during "
     "marking) grows: the lower 95 % bound of its robust slope (Theil–Sen) is above 0, and the "
     "growth is at least {t.growth_min_share:.0%} of the median and "

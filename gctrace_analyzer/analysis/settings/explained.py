@@ -8,8 +8,10 @@ from typing import NamedTuple
 import polars as pl
 
 from gctrace_analyzer.analysis.settings import search
+from gctrace_analyzer.analysis.settings.goal_ranges import not_raised
 from gctrace_analyzer.analysis.settings.known import METRICS, Settings
 from gctrace_analyzer.analysis.settings.limits import goal_range
+from gctrace_analyzer.analysis.settings.releases import go_version
 from gctrace_analyzer.analysis.settings.search import FEWEST_GOALS, Part, State
 from gctrace_analyzer.analysis.thresholds import DEFAULT
 from gctrace_analyzer.ingest.rows import at_least, median, not_null
@@ -58,10 +60,15 @@ class Stated(NamedTuple):
 
 
 class Known(NamedTuple):
-    """What is stated about GOGC and the memory limit of a process."""
+    """What is stated about GOGC and the memory limit of a process.
+
+    `counts_printed_stacks` is False if the release may be Go 1.19. It prints allocated stacks, but
+    the goal counts only what GC scans of them (maxStackScan, lastStackScan in mgcpacer.go).
+    """
 
     gogc: Stated = Stated()
     limit: Stated = Stated()
+    counts_printed_stacks: bool = False
 
 
 NOTHING = Known()
@@ -78,7 +85,9 @@ def stated_in(settings: Settings) -> Known:
         given = setting.source == "given"
         running = given or setting.source.startswith((METRICS, "no cycle"))
         known.append(Stated(value, "given" if given else "stated", running))
-    return Known(*known)
+    return Known(
+        known[0], known[1], go_version(settings.value("go_version")) not in (None, (1, 19))
+    )
 
 
 def parts_of(seen: pl.DataFrame, known: Known) -> list[Part]:
@@ -364,8 +373,8 @@ def _in_turn(lows: pl.Series, highs: pl.Series) -> tuple[float, float] | None:
 
 
 def above_live(rows: pl.DataFrame) -> pl.Series:
-    """Returns the goals that leave room above the live heap."""
-    return rows["goal"].filter(rows["goal"] > rows["live"])
+    """Returns the goals that a setting set and that leave room above the live heap."""
+    return rows.filter(pl.col("goal") > pl.col("live"), not_raised())["goal"]
 
 
 def exceeds(rows: pl.DataFrame, top_mib: float) -> bool:

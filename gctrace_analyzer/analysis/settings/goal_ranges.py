@@ -108,6 +108,14 @@ def goal_was_raised(within: Within) -> pl.Expr:
     return (at_start & (is_large | usual) | pl.col("_to_start")).fill_null(value=False)
 
 
+def not_raised() -> pl.Expr:
+    """Returns whether a setting set the goal: the heap, or the room for the sweeper, did not.
+
+    It needs the columns of `gogc_ranges`.
+    """
+    return pl.col("low").is_finite() | (pl.col("goal") <= pl.col("live") + 1)
+
+
 def gogc_ranges(cycles: pl.DataFrame) -> pl.DataFrame:
     """Returns the GOGC in per cent that can have set each goal, one row per cycle.
 

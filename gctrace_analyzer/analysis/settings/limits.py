@@ -13,10 +13,10 @@ LIMIT_HEADROOM_SHARE = 0.03
 """Share of the memory that a limit leaves to the heap which stays free above the goal, from Go 1.21
 on (memoryLimitHeapGoalHeadroomPercent, runtime/mgcpacer.go)."""
 
-STACK_TIMES = (1.2, 1.8, 7.3)
+STACK_TIMES = (1.1, 1.8, 7.3)
 """Ratio of the stacks in use, all of which a limit counts, to the printed stacks: low, middle,
 high. From Go 1.20 on the log prints only the part that GC scans (maxStackScan, runtime/mgcpacer.go)
-of each goroutine's 2 KiB or more. The ratio is 1.2 where stacks are nearly full, 2 to 5 in servers,
+of each goroutine's 2 KiB or more. The ratio is 1.1 where stacks are nearly full, 2 to 5 in servers,
 and 7.3 in goroutines that wait for a channel."""
 
 _OUTSIDE = ((0.003, 1.5), (0.05, 11.0), (0.09, 20.0))

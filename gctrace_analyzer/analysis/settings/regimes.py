@@ -12,8 +12,12 @@ import polars as pl
 from gctrace_analyzer import schema
 from gctrace_analyzer.analysis.settings import explained, search
 from gctrace_analyzer.analysis.settings.explained import Known, greatest, quantile
-from gctrace_analyzer.analysis.settings.goal_ranges import HEAP_MINIMUM_MIB, gogc_ranges
-from gctrace_analyzer.analysis.settings.limits import limit_range
+from gctrace_analyzer.analysis.settings.goal_ranges import (
+    HEAP_MINIMUM_MIB,
+    gogc_ranges,
+    not_raised,
+)
+from gctrace_analyzer.analysis.settings.limits import LimitRange, limit_range
 from gctrace_analyzer.analysis.settings.setters import goal_setters
 from gctrace_analyzer.analysis.thresholds import DEFAULT
 from gctrace_analyzer.frozen import frozen
@@ -183,8 +187,8 @@ def _explained(part: Part, rows: pl.DataFrame) -> tuple[dict[str, pl.Expr], dict
         is_near = goal.is_between(*part.state.drift)
         # GOGC alone would set at least this goal.
         is_near &= pl.lit(value=True) if is_off else pl.col("low_raised") <= gogc
+        is_near &= not_raised()
         by_limit = ((goal <= pl.col("live")) | is_near).fill_null(value=False) & ~by_gogc
-    near_live = goal <= pl.col("live") + 1
     of_minimum, of_gogc, of_limit = (
         pl.lit(name, pl.Categorical) for name in ("heap-minimum", "gogc", "memory-limit")
     )
@@ -197,7 +201,7 @@ def _explained(part: Part, rows: pl.DataFrame) -> tuple[dict[str, pl.Expr], dict
         of_gogc = pl.when(is_at).then(of_minimum).otherwise(of_gogc)
     setter = (
         # If one large allocation raised a goal, no setting set it.
-        pl.when("by_gogc", pl.col("low") <= gogc, pl.col("low").is_finite() | near_live)
+        pl.when("by_gogc", pl.col("low") <= gogc, not_raised())
         .then(of_gogc)
         .when("by_limit")
         .then(of_limit)
@@ -272,6 +276,11 @@ def _gogc(
         # Up to Go 1.7, goals leave out what was allocated during marking.
         gogc = search.DEFAULT_GOGC
     low, high = min(low, gogc), max(high, gogc)
+    if not known.counts_printed_stacks and by_gogc["stacks"].count():
+        # What GC scans of the stacks may be nearly nothing.
+        times = 1 + pl.col("stacks") / pl.col("live").clip(1)
+        most = by_gogc.select(pl.col("high") * times).to_series()
+        high = max(high, quantile(most, 0.1))
     if stated.value and (
         low <= stated.value <= high
         or abs(stated.value / gogc - 1) <= explained.STATED_TOLERANCE
@@ -298,19 +307,11 @@ def _limit(
         return _Interval.exact(math.inf), "inferred" if part.state.is_off else "assumed"
     above = explained.above_live(rows)
     allowed = limit_range(greatest(above), stacks).low if len(above) else None
-    if not part.state.is_limited and not part.both:
+    if not part.both and not (part.state.is_limited and len(by_limit)):
         return exact if stated.value else (_Interval(low=allowed), None)
     at_limit = above if part.both else explained.above_live(by_limit)
-    if len(at_limit):
-        limit = limit_range(quantile(at_limit, 0.9) + 0.5, stacks)
-    else:
-        # The limit left less than the first live heap that equals its goal.
-        first = -greatest(-by_limit["live"]) + 0.5
-        middle = limit_range(first, stacks).middle
-        highest = max(first, quantile(by_limit["live"], 0.1))
-        low = min(allowed or 0.0, middle)
-        limit = limit_range(highest, stacks)._replace(low=low, middle=middle)
-    if explained.exceeds(rows, _STATED_LIMIT[1] * limit.high):
+    limit = _limit_of(rows, at_limit, by_limit["live"], stacks)
+    if limit is None:
         return _Interval(low=allowed), None
     if part.both:
         return _Interval(None, limit.low, limit.high), None
@@ -323,6 +324,34 @@ def _limit(
     if stated.value and low <= stated.value <= high:
         return exact
     return _Interval(limit.middle, limit.low, limit.high), "inferred"
+
+
+def _limit_of(
+    rows: pl.DataFrame, goals: pl.Series, lives: pl.Series, stacks: float
+) -> LimitRange | None:
+    """Returns the memory limit of a part; None if it would leave no room for a goal.
+
+    Args:
+        rows: the part.
+        goals: those that the limit set above the live heap.
+        lives: the live heaps before all goals that the limit set.
+        stacks: the stacks in MiB.
+    """
+    above = explained.above_live(rows)
+    most = limit_range(greatest(above), stacks)
+    if len(goals):
+        limit = limit_range(quantile(goals, 0.9) + 0.5, stacks)
+    else:
+        # The limit left less than the first live heap that equals its goal.
+        first = -greatest(-lives) + 0.5
+        middle = limit_range(first, stacks).middle
+        limit = limit_range(max(first, quantile(lives, 0.1)), stacks)
+        low = min(most.low, middle) if len(above) else 0.0
+        limit = limit._replace(low=low, middle=middle)
+    if explained.exceeds(rows, _STATED_LIMIT[1] * limit.high):
+        return None
+    # Memory outside the heap drifts, so the highest goal may ask for a higher limit.
+    return limit._replace(high=most.high) if most.low > limit.high and len(goals) else limit
 
 
 def regimes_of_intervals(intervals: pl.DataFrame) -> dict[int | None, tuple[Regime, ...]]:

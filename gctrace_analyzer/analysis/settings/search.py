@@ -23,6 +23,7 @@ from typing import NamedTuple
 import polars as pl
 
 from gctrace_analyzer import core
+from gctrace_analyzer.analysis.settings.goal_ranges import not_raised
 from gctrace_analyzer.ingest.rows import complete, where
 
 SWITCH = 6.0
@@ -274,7 +275,7 @@ def _most_explaining(
 
 def _tops(ranges: pl.DataFrame) -> list[float]:
     """Returns the most common goals, which may be a limit's, each with its neighbours."""
-    above = ranges["goal"].filter(ranges["goal"] > ranges["live"])
+    above = ranges.filter(pl.col("goal") > pl.col("live"), not_raised())["goal"]
     common = dict(sorted(above.value_counts().iter_rows()))
     goals, whole = list(common), list(common.values())
     width = [max(_NEAR_SHARE * goal, 1.0) for goal in goals]

@@ -40,7 +40,8 @@ def limit_thrash(cycles: pl.DataFrame, t: Thresholds) -> Iterator[Row]:
     cent above the live heap and GC is running most of the time.
     """
     live, newer = cycles["_live"], cycles["stacks_mib"].is_not_null()
-    below = may_be_tight(cycles, cycles) & newer & ~cycles["forced"]
+    tight = may_be_tight(cycles, cycles) & newer
+    below = tight & ~cycles["forced"]
     # After a burst, the goal is far above the live heap that the cycle itself leaves.
     room = cycles["heap_goal_mib"] / cycles["heap_live_mib"] - 1
     lasts = below & (room <= t.thrash_gogc / 100)
@@ -49,7 +50,7 @@ def limit_thrash(cycles: pl.DataFrame, t: Thresholds) -> Iterator[Row]:
     spans += runs(lasts & ~large, min_count=t.thrash_small_cycles, gap=1)
     spans += _tight_windows(cycles, t)
     if spans:
-        below = below.fill_null(value=False)
+        below = tight.fill_null(value=False)
         spans += _at_like_cost(cycles, _rows(cycles, spans), t)
         # Rows of the spans: an episode also includes the cycles between them.
         marked = cycles.with_columns(below=below, tight=_rows(cycles, spans))

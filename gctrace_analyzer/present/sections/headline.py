@@ -327,7 +327,11 @@ def _goal(report: Report, p50: float) -> tuple[str, str]:
     few = few_sizes(report, "heap_goal_mib")
     p50, word = _over_time(report, "heap_goal_mib", p50, few)
     last = _last_if_far(report, "heap_goal_mib", p50, few)
-    word = "" if word == "median" else word
+    raised = report.analysis.enriched["effective_gogc"]
+    if word == "median":
+        word = ""
+    elif 2 * raised.null_count() > len(raised):
+        word += "; most are raised to the heap"
     goals, cycles = report.analysis.goal_set_by.values(), report.analysis.summary.cycles
     is_of_all = len(goals) == 1 and max(goals) >= _NEARLY_ALL * cycles
     if word and not is_of_all and 2 * max(goals, default=0) > cycles:

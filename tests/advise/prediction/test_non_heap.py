@@ -62,7 +62,7 @@ def test_stacks_widen_the_range_of_what_is_assumed() -> None:
     """100,000 goroutines that wait for a channel: 27 MiB are scanned, and 195 MiB are in use."""
     assumed = NonHeap(10.0 + 1.8 * 27, 0.0, "assumed", stacks=27.0)
     low, high = (assumed.shifted(end).at(0.0) for end in assumed.ranges())
-    assert low == pytest.approx(10.0 - 4.0 + 1.2 * 27)
+    assert low == pytest.approx(10.0 - 4.0 + 1.1 * 27)
     assert high == pytest.approx(10.0 + 5.0 + 7.3 * 27)
 
 
