@@ -230,7 +230,10 @@ def costs(
         longest += f" (during start-up; {duration_text(late_ms / 1000)} after it)"
     p99 = None if s.pause_p99_ms is None else duration_text(s.pause_p99_ms / 1000)
     if p99 in (None, longest):
-        yield f"the longest pause {'seen ' * bool(s.missing_cycles or s.estimated)}took {longest}"
+        seen = "seen " * bool(s.missing_cycles or s.estimated)
+        # The first dump may have earlier pauses, such as those of a start-up.
+        seen += "between the dumps " * (s.is_of_dumps and s.window == "log")
+        yield f"the longest pause {seen}took {longest}"
     else:
         yield f"99 % of pauses take at most {p99}, the longest {longest}"
 

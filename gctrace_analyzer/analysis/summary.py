@@ -118,10 +118,15 @@ class Summary(Plain):
         return is_shown and high - low > _TO_EXPLAIN * (self.gc_cpu_share or 0.0)
 
     @property
+    def is_of_dumps(self) -> bool:
+        """Whether the figures are of dumps, which do not show single cycles."""
+        return "gc_interval_p50_ms" in self.estimated
+
+    @property
     def rate_factors(self) -> tuple[float, float | None] | None:
         """The factors of the ends of a rate over a few seconds, of dumps timed to the second."""
-        span, is_of_dumps = self.span_s or 0.0, "gc_interval_p50_ms" in self.estimated
-        if not (is_of_dumps and 0 < span < FEW_S and span % 1 == 0):
+        span = self.span_s or 0.0
+        if not (self.is_of_dumps and 0 < span < FEW_S and span % 1 == 0):
             return None
         return span / (span + 1), span / (span - 1) if span > 1 else None
 
@@ -139,7 +144,7 @@ class Summary(Plain):
     def is_too_short_for_rates(self) -> bool:
         """Whether the time or the cycles are too few for a rate to describe the program."""
         is_few = self.cycles < DEFAULT.min_cycles and self.window == "log"
-        is_few &= "gc_interval_p50_ms" not in self.estimated  # As it is of dumps.
+        is_few &= not self.is_of_dumps
         least_s = DEFAULT.growth_min_span_s if is_few else DEFAULT.min_span_s
         return self.span_s is not None and self.span_s < least_s
 

@@ -148,6 +148,10 @@ def interval(
     apart_ms = summary.gc_interval_p50_ms
     if apart_ms is None or summary.is_mostly_missing or summary.cycles <= 1:
         return ""
+    if summary.is_of_dumps:
+        bursts = ", in bursts" * summary.is_in_bursts
+        mean_ms = 1000 / summary.gc_per_s if summary.gc_per_s else None
+        return f"about every {milliseconds(mean_ms)}{bursts}" if mean_ms else ""
     if summary.is_in_bursts and usual_ms is not None and gaps_ms is not None:
         gaps_ms = gaps_ms.drop_nulls()
         known, is_inside = gaps_ms.clip(1.0), gaps_ms < 1000 / (summary.gc_per_s or 1)

@@ -1563,7 +1563,8 @@ def test_figures_of_a_log_with_few_of_its_lines_are_of_these_lines() -> None:
 def test_stacks_that_raise_the_goal_are_in_its_row() -> None:
     text = log_of(40, live=10, goal=lambda n: 4 if n == 1 else 110, start=90, end=95)
     found = figures_of(text.replace("0 MB stacks", "90 MB stacks"))
-    assert found["Heap goal"] == "110 MiB set by GOGC=100; 90.0 MiB of stacks"
+    # Go 1.19 prints allocated stacks, of which the goal may have no part.
+    assert found["Heap goal"] == "110 MiB set by GOGC≤1030; 90.0 MiB of stacks"
     # The mean of two sizes was never the size.
     line = (
         "gc {} @{}.157s 2%: 14+657+0.68 ms clock, 28+0.58/32/0+1.3 ms cpu, 1->3->2 MB, "

@@ -53,7 +53,7 @@ def intervals(
     if rows.is_empty():
         return pl.DataFrame()
     rows = rows.with_columns(_starts(rows, pauses))
-    rows = live_from_goal.with_limits(rows)
+    rows = _one_per_time(live_from_goal.with_limits(rows))
     spans = _differences(rows).filter(pl.col("length_s") > 0)
     spans = _with_pauses(spans, pauses)
     spans = live_from_goal.with_live_heap(spans)
@@ -94,11 +94,6 @@ def _rows(memstats: pl.DataFrame, pauses: pl.DataFrame, settings: Settings) -> p
         is_dated=timeless | begin.is_not_null() | pl.col("logged_at").is_not_null(),
     )
     rows = rows.drop_nulls(["process", "t_s"]).sort("process", "t_s", maintain_order=True)
-    # Of dumps with the same time, the last one; but the first of all, to count from there.
-    is_first = pl.col("t_s") == pl.col("t_s").first().over("process")
-    time = pl.struct("process", "t_s")
-    ends = pl.when(is_first).then(time.is_first_distinct()).otherwise(time.is_last_distinct())
-    rows = rows.filter(ends)
     # The same sample again: the query step is finer than the scrapes, or the target is down. A
     # living process allocates between scrapes, if only for the scrape itself.
     same = [
@@ -116,12 +111,32 @@ def _rows(memstats: pl.DataFrame, pauses: pl.DataFrame, settings: Settings) -> p
         gogc=pl.coalesce(
             pl.col("gogc_pct").cast(pl.Float64),
             pl.lit(-1.0 if gogc == "off" else gogc, pl.Float64),
+            live_from_goal.gogc_of_minimum(),
         ),
         limit_mib=pl.coalesce(pl.col("gomemlimit_bytes") / MIB, pl.lit(limit, pl.Float64)),
         limit_known=pl.any_horizontal(
             pl.col("gomemlimit_bytes", "gomemlimit_off").is_not_null(),
             pl.lit(limit is not None),
         ),
+    )
+
+
+def _one_per_time(rows: pl.DataFrame) -> pl.DataFrame:
+    """Returns the last of the dumps with the same time, with the largest heaps of them all.
+
+    Of the first time it is the first dump, to count from there.
+    """
+    largest = {
+        "most_live_mib": pl.col("live_row_mib"),
+        "most_heap_mib": pl.max_horizontal("goal_mib", pl.col("heap_alloc_bytes") / MIB),
+    }
+    rows = rows.with_columns(
+        value.max().over("process", "t_s").alias(name) for name, value in largest.items()
+    )
+    is_first = pl.col("t_s") == pl.col("t_s").first().over("process")
+    time = pl.struct("process", "t_s")
+    return rows.filter(
+        pl.when(is_first).then(time.is_first_distinct()).otherwise(time.is_last_distinct())
     )
 
 
@@ -134,7 +149,8 @@ def _given(settings: Settings, name: str) -> Any:
 def _starts(rows: pl.DataFrame, pauses: pl.DataFrame) -> list[pl.Series]:
     """Returns the start of each row's process in seconds, and whether it is an estimate.
 
-    `seen_start` lacks the starts that are computed from the rate of the cycles.
+    `seen_start` lacks the starts that are computed from the rate of the cycles. The process may
+    have started up to `earlier_s` before, or `later_s` after an estimated start.
     """
     by_process = rows.group_by("process").agg(
         known=pl.col("started_at").drop_nulls().first().dt.epoch("us") / 1e6,
@@ -154,14 +170,17 @@ def _starts(rows: pl.DataFrame, pauses: pl.DataFrame) -> list[pl.Series]:
         "first_gc"
     )
     is_young = age <= YOUNG_SHARE * (pl.col("end") - pl.col("begin"))
+    is_seen = pl.col("known").is_null() & soon.is_not_null()
     table = by_process.join(first_gc, on="process", how="left").select(
         "process",
         start=pl.coalesce("known", soon, pl.when(is_young).then(pl.col("begin") - age)),
         seen_start=pl.coalesce("known", "first_gc"),
-        is_estimate=pl.col("known").is_null(),
+        start_is_estimate=pl.col("known").is_null(),
+        earlier_s=pl.when(is_seen).then(YOUNG_SHARE * (pl.col("begin") - soon)).otherwise(age),
+        later_s=pl.when(is_seen).then(0.0).otherwise(age),
     )
     own = rows.select("process").join(table, on="process", how="left", maintain_order="left")
-    return [own["start"], own["seen_start"], own["is_estimate"].alias("start_is_estimate")]
+    return own.drop("process").get_columns()
 
 
 def _differences(rows: pl.DataFrame) -> pl.DataFrame:
@@ -192,6 +211,14 @@ def _differences(rows: pl.DataFrame) -> pl.DataFrame:
     cycles, length = step("num_gc"), pl.col("t_s") - before("t_s")
     base, spent = step("until_s"), pl.col("spent") - before("spent")
     by_fraction = pl.when(base > 0).then((spent / base).clip(lower_bound=0.0))
+    # A start that is earlier by d adds d × fraction to what was spent until each dump.
+    faster = (pl.col("gc_cpu_fraction") - before("gc_cpu_fraction")) / base
+    moved = [faster * pl.col("earlier_s"), -faster * pl.col("later_s")]
+    is_moved = pl.col("start_is_estimate") & by_fraction.is_not_null()
+    ends = {
+        end: pl.when(is_moved).then((by_fraction + of(*moved, 0.0)).clip(lower_bound=0.0))
+        for end, of in (("low", pl.min_horizontal), ("high", pl.max_horizontal))
+    }
     available = step("available_cpu_s")
     by_classes = step("gc_cpu_s") - step("gc_cpu_idle_s")
     return rows.select(
@@ -218,6 +245,7 @@ def _differences(rows: pl.DataFrame) -> pl.DataFrame:
         gc_cpu_share=pl.coalesce(
             pl.when(available > 0).then(by_classes / available), by_fraction
         ),
+        **{f"gc_cpu_share_{end}": share for end, share in ends.items()},
         gc_cpu_base=pl.coalesce(available, base),
         has_fraction=pl.col("gc_cpu_fraction").is_not_null(),
         by_fraction=by_classes.is_null() & by_fraction.is_not_null(),
@@ -243,7 +271,15 @@ def _differences(rows: pl.DataFrame) -> pl.DataFrame:
         .then(pl.lit(value=False)),
         **{
             f"{name}{end}": value
-            for name in ("goal_mib", "heap_mib", "live_row_mib", "roots_mib", "other_mib")
+            for name in (
+                "goal_mib",
+                "heap_mib",
+                "live_row_mib",
+                "roots_mib",
+                "other_mib",
+                "most_live_mib",
+                "most_heap_mib",
+            )
             for end, value in (("", pl.col(name)), ("_before", before(name)))
         },
         by_limit=pl.col("by_limit"),
@@ -290,7 +326,14 @@ def spans(intervals: pl.DataFrame) -> pl.DataFrame:
     by_cycles = pl.col("gc_cpu_base") * pl.col("procs").fill_null(1)
     capacity = pl.coalesce("available_cpu_s", by_cycles, elapsed * procs)
     nothing = pl.lit(None, pl.Float64)
-    return intervals.with_columns(
+    # A single dump has one start and one size.
+    ends = {f"gc_cpu_share_{end}": pl.col("gc_cpu_share") for end in ("low", "high")}
+    ends |= {
+        f"most_heap_mib{end}": pl.max_horizontal(f"goal_mib{end}", "heap_alloc_mib")
+        for end in ("", "_before")
+    }
+    lacking = {name: value for name, value in ends.items() if name not in intervals.columns}
+    return intervals.with_columns(**lacking).with_columns(
         start_s=nothing,
         wall_time=pl.col("begin_at"),
         elapsed_s=elapsed,
@@ -298,9 +341,11 @@ def spans(intervals: pl.DataFrame) -> pl.DataFrame:
         counted_s=pl.when(pl.col("gc_cycles").is_not_null()).then(elapsed),
         steps=pl.col("gc_cycles").cast(pl.Float64),
         steps_s=elapsed,
-        **dict.fromkeys(
-            ("gc_cpu_s", "gc_cpu_low_s", "gc_cpu_high_s"), pl.col("gc_cpu_share") * capacity
-        ),
+        gc_cpu_s=pl.col("gc_cpu_share") * capacity,
+        **{
+            f"gc_cpu_{end}_s": pl.coalesce(f"gc_cpu_share_{end}", "gc_cpu_share") * capacity
+            for end in ("low", "high")
+        },
         capacity_s=capacity,
         capacity_between_s=capacity,
         capacity_time_s=capacity / procs,
@@ -312,7 +357,7 @@ def spans(intervals: pl.DataFrame) -> pl.DataFrame:
         allocated_mib=pl.col("alloc_mib"),
         rounding_mib=nothing,
         # Samples miss the peak; the goal is where the heap ends at a steady load.
-        heap_peak_mib=pl.max_horizontal("goal_mib", "goal_mib_before", "heap_alloc_mib"),
+        heap_peak_mib=pl.max_horizontal("most_heap_mib", "most_heap_mib_before"),
         true_live_mib=nothing,
         effective_gogc=100 * (goal - pl.col("heap_live_mib")) / pl.col("heap_live_mib"),
         first_gc=pl.col("num_gc") - pl.col("gc_cycles") + 1,

@@ -17,6 +17,10 @@ from gctrace_analyzer.units import MIB
 HEAP_MINIMUM_MIB = 4.2
 """A goal up to this times GOGC/100 is set by the heap minimum (4 MiB), not by the live heap."""
 
+STEADY = 2.5
+"""Ratio of goals. Between dumps that differ more, cycles had goals that no dump shows, and their
+allocation does not show a live heap."""
+
 AT_LIMIT = 0.93
 """Share of the goal that the memory limit allows. Above it, the limit sets the goal."""
 
@@ -152,8 +156,10 @@ def with_live_heap(intervals: pl.DataFrame) -> pl.DataFrame:
         _usual(intervals), on="process", how="left", maintain_order="left"
     )
     intervals = intervals.with_columns(_by_usual(end) for end in ("", "_before"))
-    own = _by_cycle(_per_cycle().over("process", "stretch"), goal)
-    whole = _by_cycle(_per_cycle().over("process"), goal)
+    own, whole = (
+        pl.when(_are_steady().over(part)).then(_by_cycle(_per_cycle().over(part), goal))
+        for part in (["process", "stretch"], ["process"])
+    )
     least = pl.min_horizontal("heap_mib", "heap_mib_before")
     is_old = pl.any_horizontal("goal_is_old", "goal_is_old_before", "overshot").fill_null(
         value=False
@@ -256,6 +262,26 @@ def _per_cycle() -> pl.Expr:
     known_s = pl.col("length_s").filter(alloc.is_not_null()).sum()
     per_s = pl.when(known_s > 0).then(alloc.sum() / known_s)
     return pl.when(cycles >= LEAST_STRETCH_CYCLES).then(per_s * between_ends / cycles)
+
+
+def _are_steady() -> pl.Expr:
+    """Returns whether the goals at both ends of each interval of a group are near each other."""
+    ends = [pl.col("goal_mib"), pl.col("goal_mib_before")]
+    return (pl.max_horizontal(ends) / pl.min_horizontal(ends)).max() <= STEADY
+
+
+def gogc_of_minimum() -> pl.Expr:
+    """Returns the GOGC of each process that a goal at the heap minimum shows; null if none does.
+
+    Then the goal is 4 MiB × GOGC/100 to the byte, which no other goal is by chance.
+    """
+    goal, minimum = pl.col("next_gc_bytes"), 4 * MIB
+    gogc = (goal * 100 / minimum).ceil()
+    is_it = (goal > 0) & ((gogc * minimum / 100).floor() == goal)
+    # Sizes printed in KiB or MiB fit by chance.
+    is_exact = (pl.col("heap_alloc_bytes") % 1024 != 0).any()
+    only = gogc.filter(is_it).min()
+    return pl.when(is_exact & (only == gogc.filter(is_it).max())).then(only).over("process")
 
 
 def _of_goal(goal: pl.Expr, roots: pl.Expr, g: pl.Expr) -> pl.Expr:

@@ -84,11 +84,16 @@ def _heap(intervals: pl.DataFrame) -> dict[str, Any]:
     largest = intervals.select(
         live_heap_max_mib=pl.max_horizontal(
             pl.col(name).max()
-            for name in ("heap_live_mib", "live_row_mib", "live_row_mib_before")
+            for name in ("heap_live_mib", "most_live_mib", "most_live_mib_before")
+            if name in intervals.columns
         ),
     )
-    live, goal = pl.col("live"), pl.col("goal")
-    typical = _samples(intervals).select(
+    live, goal, samples = pl.col("live"), pl.col("goal"), _samples(intervals)
+    dumps = samples.unique(["process", "num_gc"], keep="first")
+    if len(dumps) < DEFAULT.short_log_cycles:
+        # Each cycle of the gaps between few dumps may have another goal.
+        samples = dumps.with_columns(cycles=1.0)
+    typical = samples.select(
         live_heap_p50_mib=_over_cycles(live),
         heap_goal_p50_mib=_over_cycles(goal),
         # A live heap estimated from an assumed GOGC, or from the allocation per cycle, shows none.
@@ -107,7 +112,7 @@ def _samples(intervals: pl.DataFrame) -> pl.DataFrame:
     more, because a cycle lasts until part of its goal is allocated.
     """
     cycles, both = pl.col("gc_cycles"), pl.col("goal_mib") + pl.col("goal_mib_before")
-    ends = (("", "_before"), ("_before", ""))
+    ends = (("", "_before", 0), ("_before", "", cycles))
     shows_gogc = (
         pl.col("gogc_pct").is_not_null()
         | pl.col("live_is_read")
@@ -122,9 +127,11 @@ def _samples(intervals: pl.DataFrame) -> pl.DataFrame:
             goal=f"goal_mib{end}",
             roots=pl.col(f"roots_mib{end}").fill_null(0),
             shows_gogc=shows_gogc,
+            process="process",
+            num_gc=pl.col("num_gc") - since,
             cycles=(cycles * pl.col(f"goal_mib{other}") / both).fill_null(0),
         )
-        for end, other in ends
+        for end, other, since in ends
         for of_end in [
             pl.col(f"goal_mib{end}") - pl.col("heap_goal_mib") + pl.col("heap_live_mib")
         ]

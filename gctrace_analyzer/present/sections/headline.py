@@ -6,6 +6,8 @@ import math
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+import polars as pl
+
 from gctrace_analyzer.advise.phrases import (
     last_printed,
     longest_pause_after_start_up,
@@ -47,12 +49,10 @@ from gctrace_analyzer.present.format import (
 from gctrace_analyzer.present.sections.findings import DEATHS
 from gctrace_analyzer.present.sections.overview import few_sizes, usual_size
 from gctrace_analyzer.present.sections.without_cycles import no_verdict, rise
-from gctrace_analyzer.units import LEAST_CORES, cores_text
+from gctrace_analyzer.units import LEAST_CORES, MIB, between_text, cores_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
-
-    import polars as pl
 
     from gctrace_analyzer.analysis.postmortem.post_mortems import PostMortem
     from gctrace_analyzer.analysis.summary import Summary
@@ -120,7 +120,7 @@ def verdict(report: Report) -> Statement:
     return Statement(level, word, printable(" ".join(parts)), action)
 
 
-_MEDIAN = "median over cycles"
+_MEDIAN = "estimated median over cycles"
 
 _SETTERS = {
     "gogc": "GOGC",
@@ -204,7 +204,7 @@ def _pauses(report: Report) -> tuple[str, str] | None:
     is_alone = s.is_of_single_cycles and report.analysis.cycles["gc_num"].min() != 1
     time = _these(s, "the cycle", "the cycles") if is_alone else "time"
     is_known = s.stw_share is not None and (is_alone or not s.is_too_short_for_rates)
-    of_time = [f"{share(s.stw_share)} of {time}"] if is_known else []
+    of_time = [f"{rate_text(s, s.stw_share or 0.0, share)} of {time}"] if is_known else []
     if many := coarse.get("pauses"):
         longest, of_time = [], [f"not measurable: {many} are printed as 0"]
     return value, " · ".join((first, *longest, *of_time))
@@ -217,11 +217,11 @@ def _total_of_pauses(report: Report) -> tuple[str, str] | None:
         return None
     proved = [each.figures["max_ms"] for each in report.analysis.findings if each.id == "GC046"]
     if proved:
-        of_time = [] if s.stw_share is None else [f"{share(s.stw_share)} of time"]
+        of_time = [] if s.stw_share is None else [f"{rate_text(s, s.stw_share, share)} of time"]
         return f"≥ {milliseconds(max(proved))}", " · ".join(["in one cycle", *of_time])
     total = f"{milliseconds(s.stw_total_ms)} in total"
     if s.stw_share is not None:
-        return share(s.stw_share), f"of time; {total}"
+        return rate_text(s, s.stw_share, share), f"of time; {total}"
     return "unknown", total
 
 
@@ -324,6 +324,8 @@ def _goal(report: Report, p50: float) -> tuple[str, str]:
     if end is not None and end.goal_mib:
         parts = filter(None, (end.which_goal, f"median {mib(p50)}", setter))
         return mib(end.goal_mib), "; ".join(parts)
+    if of_dumps := _goals_of_few_dumps(report, p50):
+        return of_dumps
     few = few_sizes(report, "heap_goal_mib")
     p50, word = _over_time(report, "heap_goal_mib", p50, few)
     last = _last_if_far(report, "heap_goal_mib", p50, few)
@@ -339,6 +341,23 @@ def _goal(report: Report, p50: float) -> tuple[str, str]:
         setter = ""
     note = "; ".join(filter(None, (word, setter, *_large_roots(report), last)))
     return usual_size(p50, few), note or _MEDIAN * report.analysis.by_dumps
+
+
+def _goals_of_few_dumps(report: Report, p50: float) -> tuple[str, str] | None:
+    """Returns the median of the goals in few dumps, or their range: most cycles have others."""
+    if not report.analysis.by_dumps:
+        return None
+    rows = report.analysis.tables["memstats"].filter(pl.col("next_gc_bytes") > 0)
+    goals = (rows.unique(["process", "num_gc"], keep="last")["next_gc_bytes"] / MIB).sort()
+    if not _FEWEST <= len(goals) < DEFAULT.short_log_cycles:
+        return None
+    low, high = float(goals[0]), float(goals[-1])
+    if high > _FAR * low:
+        return between_text(mib(low), mib(high)), f"in {len(goals)} dumps"
+    return mib(p50), f"median of {len(goals)} dumps"
+
+
+_FEWEST = 2
 
 
 def _large_roots(report: Report) -> Iterator[str]:

@@ -62,9 +62,6 @@ def test_no_more_is_live_than_the_heap_holds(gogc: int | None) -> None:
 @pytest.mark.parametrize(
     ("folder", "first", "every", "count"),
     [
-        ("scraped/minutes-5/influxdb-1.6/gogc200", 0, 1, 10),  # 400 was shown
-        ("scraped/minutes-5/influxdb-1.6/gogc100", 0, 1, 6),  # 200 was shown
-        ("scraped/minutes-5/influxdb-1.6/gogc50", 0, 4, 6),  # 100 was shown
         ("metrics/own/gogc200", 0, 1, 6),  # 100 was shown
     ],
 )
@@ -72,6 +69,18 @@ def test_a_few_samples_show_no_gogc(
     folder: str, first: int, every: int, count: int, tmp_path: Path
 ) -> None:
     assert now(part_of(folder, tmp_path, first=first, every=every, count=count)) is None
+
+
+@pytest.mark.parametrize(
+    ("gogc", "every", "count"),
+    [(200, 1, 10), (100, 1, 6), (50, 4, 6)],  # 400, 200 and 100 were shown
+)
+def test_a_goal_at_the_heap_minimum_shows_gogc(
+    gogc: int, every: int, count: int, tmp_path: Path
+) -> None:
+    """The goal is 4 MiB × GOGC/100 to the byte before the program is under load."""
+    folder = f"scraped/minutes-5/influxdb-1.6/gogc{gogc}"
+    assert now(part_of(folder, tmp_path, first=0, every=every, count=count)) == gogc
 
 
 @pytest.mark.parametrize(
