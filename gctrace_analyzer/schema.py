@@ -772,7 +772,7 @@ SUMMARY = (
     Column("stw_p50_ms", "Float64", "ms", "median pause, two per cycle", _SUMMARY),
     Column("stw_p99_ms", "Float64", "ms", "99th percentile of the pauses: 1 of 100 is longer", _SUMMARY),
     Column("stw_max_ms", "Float64", "ms", "longest pause; of gctrace as its line prints it", _SUMMARY),
-    Column("alloc_total_mib", "Float64", "MiB", "total allocation; from gctrace an upper estimate, as whole spans count", _SUMMARY),
+    Column("alloc_total_mib", "Float64", "MiB", "total allocation; estimated from gctrace, where whole spans and whole MiB count", _SUMMARY),
     Column("alloc_mib_per_s", "Float64", "MiB/s", "allocation rate", _SUMMARY),
     Column("live_heap_p50_mib", "Float64", "MiB", "marked live heap, median", _SUMMARY),
     Column("true_live_heap_mib", "Float64", "MiB", "mean live heap, without what is allocated during marking", _SUMMARY),

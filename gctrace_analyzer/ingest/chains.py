@@ -75,23 +75,33 @@ def with_runs(
 ) -> list[pl.DataFrame]:
     """Returns the cycles of an input, with `RUN` if commands in it start programs.
 
-    So does a block of code in its beginning, if its numbers do not continue those before.
+    So does a block of code in its beginning, if neither its numbers continue those before, nor its
+    clock, with as much time for each cycle as in one of the two blocks.
     """
     starts = [at for frame in messages for at in frame.filter(_IS_START)["line_no"]]
     lines = enumerate(beginning.split("\n"), start=1) if "```" in beginning else ()
     fences = [at for at, line in lines if _FENCE.match(line)]
     if not cycles or not (starts or fences):
         return cycles
-    places = pl.concat(frame.select("line_no", "gc_num") for frame in cycles)
+    places = pl.concat(frame.select("line_no", "gc_num", "start_s") for frame in cycles)
     above = (pl.Series(sorted(of), dtype=pl.Int64) for of in (fences, starts))
     block, run = (of.search_sorted(places["line_no"]) for of in above)
-    is_other = (block.diff() != 0) & (places["gc_num"].diff() != 1)
+    step = places["gc_num"].diff()
+    apart_s = places["start_s"].diff() / step
+    goes_on = (step > 0) & (apart_s > 0)
+    near = [(apart_s / apart_s.shift(n)).is_between(1 / _NEAR, _NEAR) for n in (1, -1)]
+    goes_on &= near[0].fill_null(value=False) | near[1].fill_null(value=False)
+    is_other = (block.diff() != 0) & (step != 1) & ~goes_on.fill_null(value=False)
     run = (run + is_other.fill_null(value=False).cum_sum()).alias(RUN)
     ends = accumulate(map(len, cycles))
     return [
         frame.with_columns(run[end - len(frame) : end])
         for frame, end in zip(cycles, ends, strict=True)
     ]
+
+
+_NEAR = 2.0
+"""Ratio of times per cycle. In two excerpts of the same run they are closer than that."""
 
 
 def process_of(frames: Sequence[pl.DataFrame]) -> list[pl.Series]:

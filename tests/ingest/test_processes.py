@@ -112,6 +112,11 @@ def test_code_blocks_are_of_other_processes_unless_their_numbers_continue() -> N
     fence = "```\n\nLater:\n\n```\n"
     assert processes("```\n", cycle(3, 1.0), fence, cycle(4, 2.0), "```\n") == [0, 0]
     assert processes("```\n", cycle(3, 1.0), fence, cycle(9, 2.0), "```\n") == [0, 1]
+    # Cycles of the same run: its clock goes on as its numbers do.
+    first, later = (cycle(3, 1.0), cycle(4, 2.0)), (cycle(44, 41.0), cycle(45, 42.0))
+    assert processes("```\n", *first, fence, *later, "```\n") == [0, 0, 0, 0]
+    other = (cycle(44, 2.5), cycle(45, 3.5))
+    assert processes("```\n", *first, fence, *other, "```\n") == [0, 0, 1, 1]
 
 
 def test_two_shapes_are_two_processes() -> None:

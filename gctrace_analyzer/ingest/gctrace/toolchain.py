@@ -19,7 +19,9 @@ _LOGGED = r"(?:\W{1,3} ?|[^\n#]{0,80}[\dZ:|\]] {1,3})?"
 _GO_COMMAND = re.compile(
     # After a prompt, or anywhere if it turns gctrace on.
     r"(?:^|[$#>%/✗✘➜❯»λ] *|\benv +|\b(?=GODEBUG=\S{0,99}?gctrace=[1-9]))"
-    r"((?:[A-Z][A-Z0-9_]*=\S+ +)*go (?:run|build|test|vet|install)\b[^\n`]{0,120})|"
+    r"((?:[A-Z][A-Z0-9_]*=\S+ +)*go (?:run|build|test|vet|install)\b"
+    # Prose of another script may go on after the name of a command.
+    r"(?! +[^\x00-\x7f])[^\n`]{0,120})|"
     # The heading of a package in the go command's output.
     rf"^{_LOGGED}"
     r"# (command-line-arguments|testmain|[\w.~-]{1,99}(?:/[\w.~-]{1,99}){1,9}|"
@@ -37,6 +39,11 @@ _TRACED_PROGRAM = re.compile(
     r"\bGODEBUG=\S{0,99}?gctrace=[1-9]\S{0,99} {1,9}(?:[A-Z][A-Z0-9_]{0,40}=\S{1,99} {1,9}){0,5}"
     r"(?!go |[A-Z][A-Z0-9_]{0,40}=)\S"
 )
+
+_TURNED_ON = re.compile(
+    r"^\W{0,9}(?:\$env:|export +|set +)GODEBUG *= *\"?[^\n]{0,99}?gctrace=[1-9]", re.MULTILINE
+)
+"""A command that turns gctrace on for the ones after it."""
 
 _OF_TEST = re.compile(r"=== RUN|\bgoos: |\bPASS\s*$", re.MULTILINE)
 
@@ -66,7 +73,14 @@ def of_toolchain(text: str) -> str | None:
     """
     if not core.contains_any(text.encode(), [word.encode() for word in GO_COMMANDS]):
         return None
-    named = [*_GO_COMMAND.finditer(text)]
+    turned_on = _TURNED_ON.search(text)
+    named = [
+        match
+        for match in _GO_COMMAND.finditer(text)
+        if turned_on is None
+        or match.start() >= turned_on.start()
+        or "gctrace=" in (match[1] or "")
+    ]
     if not any(match[1] or _CERTAIN.match(match[2]) for match in named):
         return None
     is_test = _OF_TEST.search(text) is not None

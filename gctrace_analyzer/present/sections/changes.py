@@ -52,7 +52,7 @@ LABELS = {
     "stw_mark_term_p99_ms": "mark termination p99",
     "alloc_mib_per_s": "Allocation",
     "live_heap_p50_mib": "Live heap median",
-    "true_live_heap_mib": "Live heap mean",
+    "true_live_heap_mib": "Live heap, est.",
     "heap_goal_p50_mib": "Heap goal median",
     "heap_peak_mib": "Heap peak",
 }

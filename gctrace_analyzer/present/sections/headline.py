@@ -232,21 +232,15 @@ def _allocation(report: Report) -> Iterator[KeyFigure]:
         yield KeyFigure("Allocation", *((texts[1], "") if s.is_too_short_for_rates else texts))
 
 
-_TRUNCATED_SHARE = 0.03
-"""Share of the allocation that truncation may add or hide where its direction is known."""
-
-
 def allocation(report: Report) -> tuple[str, str]:
     """Formats the rate of allocation and its total, and says whether they are estimates."""
     s = report.analysis.summary
     about = "about " * ("alloc_mib_per_s" in s.estimated)
     total = f"{mib(s.alloc_total_mib)} in total"
     if not report.analysis.by_dumps and s.alloc_total_mib is not None:
-        # A span counts as full when a processor takes it, with its end that no object uses. At
-        # GOGC=25, that was 20 % of what Go 1.26 allocated. Truncation adds up to 1 MiB per cycle.
-        is_exact = s.cycles <= _TRUNCATED_SHARE * s.alloc_total_mib
-        of = "upper estimate" if is_exact else "estimated"
-        of = "without missing cycles" if s.missing_cycles else of
+        # A span counts as full when a processor takes it, with its end that no object uses: at
+        # GOGC=25, 20 % more than what Go 1.26 allocated. Truncation adds or hides 1 MiB per cycle.
+        of = "without missing cycles" if s.missing_cycles else "estimated"
         total = f"about {total}" if s.is_too_short_for_rates else f"{of}; {total}"
     return f"{about}{rate_text(s, s.alloc_mib_per_s or 0.0, mib_per_s)}", total
 
@@ -282,10 +276,12 @@ def _cores(report: Report) -> str:
     """Returns GC CPU in CPUs, and its share with idle marking: `0.63 of 2 CPUs; 40 % with idle`."""
     s = report.analysis.summary
     if s.is_too_short_for_rates:
+        idle_s = report.analysis.cycles["idle_cpu_ms"].sum() / 1000
         is_of_one = len(report.analysis.tables["processes"]) == 1
         printed = last_printed(report.analysis) if is_of_one else None
         since = "" if printed is None else f"; {percent_text(printed)} since the start"
-        return f"of CPU time in {duration(s.span_s)}{since}"
+        more = f"; {duration(idle_s)} more idle" if idle_s > 0 else ""
+        return f"of CPU time in {duration(s.span_s)}{more}{since}"
     note = "of all CPU"
     if s.gc_cpu_most_cores is not None and s.cpus is not None:
         note = cores_text(s.gc_cpu_most_cores, s.cpus)
@@ -296,8 +292,9 @@ def _cores(report: Report) -> str:
     if is_high and (s.stopped_gc_share or 0.0) > DEFAULT.stopped_gc_share:
         note += "; a pause counts as all CPUs"
     elif with_idle := gc_cpu_with_idle(s):
-        most = "up to " if s.gc_cpu_range and not is_range else ""
-        note += f"; {most}{with_idle} with idle"
+        most = "up to " * bool(s.gc_cpu_range)
+        # One "up to" is for both.
+        note += f", {with_idle} with idle" if is_range else f"; {most}{with_idle} with idle"
     if s.is_of_single_cycles:
         note += f", in {_these(s, 'this cycle', 'these cycles')}"
     return f"up to {note}" if is_range else note
@@ -329,11 +326,7 @@ def _goal(report: Report, p50: float) -> tuple[str, str]:
     few = few_sizes(report, "heap_goal_mib")
     p50, word = _over_time(report, "heap_goal_mib", p50, few)
     last = _last_if_far(report, "heap_goal_mib", p50, few)
-    raised = report.analysis.enriched["effective_gogc"]
-    if word == "median":
-        word = ""
-    elif 2 * raised.null_count() > len(raised):
-        word += "; most are raised to the heap"
+    word = "" if word == "median" else word
     goals, cycles = report.analysis.goal_set_by.values(), report.analysis.summary.cycles
     is_of_all = len(goals) == 1 and max(goals) >= _NEARLY_ALL * cycles
     if word and not is_of_all and 2 * max(goals, default=0) > cycles:

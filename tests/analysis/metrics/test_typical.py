@@ -154,7 +154,12 @@ def test_the_sizes_of_the_heap_by_hand() -> None:
 def test_of_many_dumps_the_cycles_between_them_count() -> None:
     """Half of the cycles are at each of two goals; a cycle lasts until part of its goal is used."""
     rows = [
-        {"num_gc": 10 * n, "gc_cycles": 9 if n % 2 else 1, "goal_mib": goal, "goal_mib_before": goal}
+        {
+            "num_gc": 10 * n,
+            "gc_cycles": 9 if n % 2 else 1,
+            "goal_mib": goal,
+            "goal_mib_before": goal,
+        }
         for n in range(1, 31)
         for goal in [100.0 if n % 2 else 400.0]
     ]
