@@ -53,7 +53,7 @@ def intervals(
     if rows.is_empty():
         return pl.DataFrame()
     rows = rows.with_columns(_starts(rows, pauses))
-    rows = _one_per_time(live_from_goal.with_limits(rows))
+    rows = live_from_goal.one_per_time(live_from_goal.with_limits(rows))
     spans = _differences(rows).filter(pl.col("length_s") > 0)
     spans = _with_pauses(spans, pauses)
     spans = live_from_goal.with_live_heap(spans)
@@ -118,25 +118,6 @@ def _rows(memstats: pl.DataFrame, pauses: pl.DataFrame, settings: Settings) -> p
             pl.col("gomemlimit_bytes", "gomemlimit_off").is_not_null(),
             pl.lit(limit is not None),
         ),
-    )
-
-
-def _one_per_time(rows: pl.DataFrame) -> pl.DataFrame:
-    """Returns the last of the dumps with the same time, with the largest heaps of them all.
-
-    Of the first time it is the first dump, to count from there.
-    """
-    largest = {
-        "most_live_mib": pl.col("live_row_mib"),
-        "most_heap_mib": pl.max_horizontal("goal_mib", pl.col("heap_alloc_bytes") / MIB),
-    }
-    rows = rows.with_columns(
-        value.max().over("process", "t_s").alias(name) for name, value in largest.items()
-    )
-    is_first = pl.col("t_s") == pl.col("t_s").first().over("process")
-    time = pl.struct("process", "t_s")
-    return rows.filter(
-        pl.when(is_first).then(time.is_first_distinct()).otherwise(time.is_last_distinct())
     )
 
 

@@ -108,6 +108,25 @@ def with_limits(rows: pl.DataFrame) -> pl.DataFrame:
     )
 
 
+def one_per_time(rows: pl.DataFrame) -> pl.DataFrame:
+    """Returns the last of the dumps with the same time, with the largest heaps of them all.
+
+    Of the first time it is the first dump, to count from there.
+    """
+    largest = {
+        "most_live_mib": pl.col("live_row_mib"),
+        "most_heap_mib": pl.max_horizontal("goal_mib", pl.col("heap_alloc_bytes") / MIB),
+    }
+    rows = rows.with_columns(
+        value.max().over("process", "t_s").alias(name) for name, value in largest.items()
+    )
+    is_first = pl.col("t_s") == pl.col("t_s").first().over("process")
+    time = pl.struct("process", "t_s")
+    return rows.filter(
+        pl.when(is_first).then(time.is_first_distinct()).otherwise(time.is_last_distinct())
+    )
+
+
 def _least_heap() -> pl.Expr:
     """Returns the smallest heap since the last cycle, an upper bound of the live heap."""
     heap = pl.col("heap_alloc_bytes") / MIB

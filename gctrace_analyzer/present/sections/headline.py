@@ -276,7 +276,7 @@ def _cores(report: Report) -> str:
     """Returns GC CPU in CPUs, and its share with idle marking: `0.63 of 2 CPUs; 40 % with idle`."""
     s = report.analysis.summary
     if s.is_too_short_for_rates:
-        idle_s = report.analysis.cycles["idle_cpu_ms"].sum() / 1000
+        idle_s = float(report.analysis.cycles["idle_cpu_ms"].sum()) / 1000
         is_of_one = len(report.analysis.tables["processes"]) == 1
         printed = last_printed(report.analysis) if is_of_one else None
         since = "" if printed is None else f"; {percent_text(printed)} since the start"
