@@ -148,10 +148,9 @@ def interval(
     apart_ms = summary.gc_interval_p50_ms
     if apart_ms is None or summary.is_mostly_missing or summary.cycles <= 1:
         return ""
-    if summary.is_of_dumps:
-        bursts = ", in bursts" * summary.is_in_bursts
-        mean_ms = 1000 / summary.gc_per_s if summary.gc_per_s else None
-        return f"about every {milliseconds(mean_ms)}{bursts}" if mean_ms else ""
+    bursts = ", in bursts" if summary.is_in_bursts else ""
+    if summary.is_of_dumps and summary.gc_per_s:
+        return f"about every {milliseconds(1000 / summary.gc_per_s)}{bursts}"
     if summary.is_in_bursts and usual_ms is not None and gaps_ms is not None:
         gaps_ms = gaps_ms.drop_nulls()
         known, is_inside = gaps_ms.clip(1.0), gaps_ms < 1000 / (summary.gc_per_s or 1)
@@ -165,18 +164,15 @@ def interval(
             form = "bursts: every {}; gaps: {}" if is_again else "every {} at first, then {}"
             return form.format(apart, milliseconds(usual_ms))
         return f"every {milliseconds(known.min())} to {milliseconds(known.max())}"  # type: ignore[arg-type]
-    # The log has times in whole milliseconds.
-    apart = "under 1 ms" if apart_ms < 1 else milliseconds(apart_ms)
     if apart_ms and gaps_ms is not None and gaps_ms.count():
         low, high = (milliseconds(end) for end in (gaps_ms.min(), gaps_ms.max()))  # type: ignore[arg-type]
         if not gaps_ms.is_between(apart_ms / _NEAR, apart_ms * _NEAR).any():
             # The mean of two distant values.
             return f"every {low} to {high}"
-    bursts = ", in bursts" if summary.is_in_bursts else ""
-    if apart_ms < 1:
+    if apart_ms < 1:  # The log has times in whole milliseconds.
         return f"less than 1 ms apart (median){bursts}"
     is_mean = math.isclose(apart_ms * (summary.gc_per_s or 0), 1000)
-    return f"every {apart}{'' if is_mean else ' (median)'}{bursts}"
+    return f"every {milliseconds(apart_ms)}{'' if is_mean else ' (median)'}{bursts}"
 
 
 def duration(seconds: float | None) -> str:
