@@ -235,7 +235,7 @@ def _allocation(report: Report) -> Iterator[KeyFigure]:
 def allocation(report: Report) -> tuple[str, str]:
     """Formats the rate of allocation and its total, and says whether they are estimates."""
     s = report.analysis.summary
-    about = "about " * ("alloc_mib_per_s" in s.estimated)
+    about = "about " * ("alloc_mib_per_s" in s.estimated and not s.rate_factors)
     total = f"{mib(s.alloc_total_mib)} in total"
     if not report.analysis.by_dumps and s.alloc_total_mib is not None:
         # A span counts as full when a processor takes it, with its end that no object uses: at
