@@ -234,11 +234,13 @@ def _usual(intervals: pl.DataFrame) -> pl.DataFrame:
         least=(100 * (pl.col("goal_mib") - heap) / (heap + roots)).max(),
         unknown=pl.col("live_row_mib").is_null().all() & pl.col("gogc_pct").is_null().all(),
         limited=pl.col("by_limit").mean(),
+        steady=_are_steady(),
         overshot=(pl.col("heap_alloc_mib") > MAX_OVERSHOOT * pl.col("goal_mib")).any(),
     )
     near = _nearest()
     assumed = (
         pl.col("unknown")
+        & (pl.col("steady") | pl.col("enough"))
         & (pl.col("least") <= LEAST_WITHIN * near).fill_null(value=True)
         & ~(pl.col("limited") > 0.5).fill_null(value=False)
         & ~pl.col("overshot").fill_null(value=False)

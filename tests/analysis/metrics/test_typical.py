@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from gctrace_analyzer import schema
 from gctrace_analyzer.analysis.metrics import typical
 from gctrace_analyzer.analysis.metrics.typical import summarize
+from gctrace_analyzer.present.sections import headline
 from gctrace_analyzer.testing import read_text
 from tests.helpers.intervals import interval_spans
 from tests.helpers.tables import few
@@ -307,3 +308,82 @@ def test_the_longest_pause_seen_is_that_of_all_listed_ones() -> None:
 
     text = dump(10, 10, -1) + dump(12, 12, -1) + dump(520, 520, 500)
     assert read_text(text).summary().stw_max_ms == pytest.approx(1.3)
+
+
+def _dumps(*rows: tuple[int, int, int, int, int]) -> str:
+    """Returns dumps as CSV: second, NumGC, NextGC, HeapAlloc and TotalAlloc."""
+    head = "time,num_gc,next_gc,heap_alloc,total_alloc,pause_total_ns\n"
+    return head + "".join(
+        f"2026-11-30T15:43:{second:02}Z,{cycles},{goal},{heap},{alloc},{cycles * 100_000}\n"
+        for second, cycles, goal, heap, alloc in rows
+    )
+
+
+def test_goals_far_apart_show_no_live_heap_and_no_median() -> None:
+    """The cycles between the dumps had goals that no dump shows."""
+    run = read_text(
+        _dumps(
+            (1, 12, 50_712_091, 25_272_473, 83_999_065),
+            (3, 40, 132_468_171, 66_150_569, 335_676_385),
+            (5, 52, 10_297_923, 7_004_761, 671_246_225),
+            (7, 60, 125_293_123, 62_562_905, 755_138_569),
+        )
+    )
+    assert run.summary().live_heap_p50_mib is None
+    shown = {each.label: (each.value, each.note) for each in headline.state(run.report())}
+    assert shown["Heap goal"] == ("9.8–126 MiB", "in 4 dumps")
+    assert "Live heap" not in shown
+
+
+def test_a_goal_at_the_heap_minimum_shows_gogc_to_the_byte() -> None:
+    rows = (
+        (1, 25, 4_194_304, 3_891_033, 83_999_065),
+        (2, 68, 50_712_091, 25_272_473, 251_784_041),
+        (3, 69, 132_468_171, 66_150_569, 335_676_385),
+    )
+    summary = read_text(_dumps(*rows)).summary()
+    # (goal - 0) / 2, but no more than there was in the heap.
+    assert summary.live_heap_max_mib == pytest.approx(66_150_569 / 2**20)
+    # In MiB, any goal may be 4.
+    printed = [tuple(size >> 20 << 20 if size > 100 else size for size in row) for row in rows]
+    assert read_text(_dumps(*printed)).summary().live_heap_max_mib is None  # type: ignore[arg-type]  # five numbers
+
+
+def test_all_dumps_of_a_second_count_for_the_largest_heap() -> None:
+    rows = (
+        (1, 5, 80_000_001, 40_000_001, 50_000_001),
+        (2, 6, 270_000_001, 140_000_001, 200_000_001),
+        (2, 9, 90_000_001, 50_000_001, 300_000_001),
+        (3, 11, 85_000_001, 45_000_001, 400_000_001),
+    )
+    assert read_text(_dumps(*rows)).summary().heap_peak_mib == pytest.approx(
+        270_000_001 / 2**20
+    )
+
+
+def test_shares_of_few_seconds_are_ranges_as_rates_are() -> None:
+    rows = (
+        (1, 5, 80_000_001, 40_000_001, 50_000_001),
+        (4, 45, 80_000_001, 50_000_001, 400_000_001),
+    )
+    shown = {
+        each.label: (each.value, each.note)
+        for each in headline.state(read_text(_dumps(*rows)).report())
+    }
+    assert shown["Pauses"][0] == "0.10–0.20 %"
+
+
+def test_gc_cpu_by_an_estimated_start_is_a_range() -> None:
+    """A mean since the start needs the start, which the rate of the cycles tells roughly."""
+    begin = 1_773_468_000
+
+    def dump(at_s: int, cycles: int, share: float) -> str:
+        return json.dumps({
+            "Time": f"2026-03-14T06:00:{at_s:02}Z", "NumGC": cycles, "GCCPUFraction": share,
+            "LastGC": (begin + at_s) * 10**9, "TotalAlloc": cycles << 20, "HeapAlloc": 9 << 20,
+        }) + "\n"  # fmt: skip
+
+    summary = read_text(dump(1, 1, 0.01) + dump(31, 60, 0.002)).summary()
+    ends = summary.gc_cpu_share_low, summary.gc_cpu_share, summary.gc_cpu_share_high
+    low, share, high = (end or 0.0 for end in ends)
+    assert 0 < low < share < high < 2 * share

@@ -173,6 +173,16 @@ def test_many_short_pauses_that_take_most_of_gc_cpu_are_named() -> None:
     assert run.recommend().row(0, named=True)["now"]
 
 
+def test_long_pauses_that_are_a_part_of_gc_cpu_are_named() -> None:
+    """None is half of them, but each is far longer than stopping the world takes."""
+    text = log_of(60, every=0.05, background=12).replace(
+        ": 0.02+5+0.02 ms clock, 0.04", ": 3.00+5+0.02 ms clock, 6.00"
+    )
+    verdict = read_text(text).report().verdict
+    assert verdict is not None
+    assert "in pauses, for which all CPUs count (the longest took 3.0 ms)" in verdict.sentence
+
+
 def test_a_small_heap_is_not_blamed_for_what_long_pauses_take() -> None:
     line = "gc {} @{:.3f}s 9%: {}+1.0+0.02 ms clock, {}+0.1/1/0.5+0.08 ms cpu, 4->4->1 MB, 5 MB goal, 4 P"
     run = read_text("\n".join(line.format(n + 1, n / 10, 12, 48) for n in range(40)))
