@@ -227,10 +227,10 @@ SIGNS = {"✗": "thrashes", "?": "may thrash", "!": "does not fit the container"
 
 def _mark(row: Row) -> str:
     """Returns the sign before a setting that thrashes, does not fit, or is recommended."""
+    if row["fits"] is False and row["thrash"] != "certain":
+        return "!"
     if row["thrash"] in _THRASH:
         return _THRASH[row["thrash"]]
-    if row["fits"] is False:
-        return "!"
     return "▸" if row.get("rank") == 1 and row["confidence"] != "none" else " "
 
 
