@@ -62,6 +62,7 @@ def interval_rows(*changed: dict[str, Any]) -> pl.DataFrame:
         gc_per_s=pl.col("gc_cycles") / pl.col("length_s"),
         alloc_mib_per_s=pl.col("alloc_mib") / pl.col("length_s"),
         begin_at=pl.lit(None, pl.Datetime("us", "UTC")),
+        end_at=pl.lit(None, pl.Datetime("us", "UTC")),
     )
 
 

@@ -311,9 +311,9 @@ def _sum(facts: Evidence, heap: HeapAtDeath) -> Iterator[str]:
         return
     if heap.most_is == "total":
         yield (
-            f"At least {least:,.0f} MiB of {of} was Go heap. The log does not show whether "
-            f"the other {outside_most:,.0f} MiB were allocated since the last cycle or are "
-            "outside it."
+            f"At least {least:,.0f} MiB of {of} was Go heap. The input does not show whether "
+            f"the other {outside_most:,.0f} MiB were allocated since the last "
+            f"{_last_is(facts.minute)} or are outside it."
         )
         return
     yield f"{_range(least, most)} of {of} can have been heap objects.{_bounds(facts, heap, least)}"
@@ -337,6 +337,10 @@ def _last_known(facts: Evidence, least: float, share: str) -> str:
     return f"{before}, the Go heap was {end:,} MiB, {share}; {live:,} MiB of it were live{due}."
 
 
+def _last_is(minute: LastMinute) -> str:
+    return "cycle" if minute.dump_age_s is None else "dump"
+
+
 def _range(least: float, most: float) -> str:
     ends = f"{least:,.0f}", f"{most:,.0f}"
     return f"{ends[0]} MiB" if ends[0] == ends[1] else f"{ends[0]} to {ends[1]} MiB"
@@ -346,12 +350,14 @@ def _bounds(facts: Evidence, heap: HeapAtDeath, least: float) -> str:
     """Returns the size of the heap at the last cycle, and why it was not larger at the kill."""
     end, goal = facts.minute.heap_end_mib, facts.minute.next_goal_mib
     is_last = end is not None and round(least) == end and facts.death.not_before_at is None
-    last = f" At the end of the last cycle, the heap was {end:,} MiB." if is_last else ""
+    what = _last_is(facts.minute)
+    at = "the last dump" if what == "dump" else "the end of the last cycle"
+    last = f" At {at}, the heap was {end:,} MiB." if is_last else ""
     if heap.most_is == "goal":
         due = f"{goal:,} MiB, which a heap rarely exceeds by {100 * (MAX_OVERSHOOT - 1):.0f} %"
         return f"{last} The next cycle was due at about {due}."
     rate, since = size_text(heap.rate_mib_per_s or 0.0), duration_text(heap.since_s or 0.0)
-    return f"{last} After the last cycle, it can have grown by {rate}/s for {since}."
+    return f"{last} After the last {what}, it can have grown by {rate}/s for {since}."
 
 
 def _about_goal(facts: Evidence, ceiling: float) -> Iterator[str]:

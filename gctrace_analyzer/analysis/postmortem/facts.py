@@ -56,7 +56,9 @@ class LastMinute:
     `heap_most_mib` the largest one of a log from the first cycle on, `limited` whether a memory
     limit set most goals, `alloc_most_mib_per_s` the highest allocation rate over several cycles,
     `stw_max_ms` the longest pause, and `overshoot` the highest ratio of a heap to its goal; None if
-    single allocations jumped over the goal, because then a heap may have any size.
+    single allocations jumped over the goal, because then a heap may have any size. `dump_age_s` is
+    the time from the last dump or scrape to the death, infinite if unknown; None for cycles. Dumps
+    do not show the cycles after the last one.
     """
 
     last_gc_num: int | None = None
@@ -79,6 +81,7 @@ class LastMinute:
     alloc_most_mib_per_s: float | None = None
     stw_max_ms: float | None = None
     overshoot: float | None = 1.0
+    dump_age_s: float | None = None
 
     @property
     def grew(self) -> bool:

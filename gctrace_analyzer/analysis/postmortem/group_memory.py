@@ -145,6 +145,19 @@ def find_rest(facts: Evidence) -> str:
     return f"Find out what has {rest}: {others}{_UNKNOWN}"
 
 
+def request_more(facts: Evidence) -> str:
+    """Returns how to keep a pod from being evicted first."""
+    limit = (
+        ""
+        if facts.is_before_limits
+        else ", and GOMEMLIMIT of a Go program to 90 % of the request"
+    )
+    return (
+        f"Set the memory request of the container to the most that it needs{limit}: while it uses "
+        "less, pods that use more than their request are evicted first."
+    )
+
+
 def on_host(facts: Evidence) -> str:
     """Returns what to do about what holds most of a host's memory."""
     host_mib, others = (facts.death.host_bytes or 0) / MIB, facts.memory.others_mib

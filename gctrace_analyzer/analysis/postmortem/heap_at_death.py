@@ -181,7 +181,8 @@ def heap_at_death(facts: Evidence) -> HeapAtDeath:
     if live is None:
         return HeapAtDeath(total, limit or total, go_other_mib=other)
     rate = minute.alloc_most_mib_per_s or minute.alloc_mib_per_s
-    since = None if minute.gap_s is None else minute.gap_s + _hidden_s(facts)
+    gap_s = minute.gap_s if minute.dump_age_s is None else minute.dump_age_s
+    since = None if gap_s is None or math.isinf(gap_s) else gap_s + _hidden_s(facts)
     allocated = None if rate is None or since is None else rate * max(since, 0.0)
     least, bounds = _least(minute, live), _bounds(minute, live, allocated)
     if total is not None:
@@ -214,9 +215,11 @@ def _bounds(minute: LastMinute, live: float, allocated: float | None) -> dict[st
     end, goal = max(minute.heap_end_mib or live, live), minute.next_goal_mib
     # Freed memory stays resident for a while.
     peak = max(minute.heap_peak_mib or end, end)
-    if goal is not None and minute.overshoot is not None:
+    if goal is not None and minute.overshoot is not None and minute.dump_age_s is None:
         bounds["goal"] = max(peak, goal * max(minute.overshoot, MAX_OVERSHOOT))
-    if allocated is not None:
+    if allocated is not None and minute.dump_age_s is not None:
+        bounds["rate"] = max(peak, end + allocated)
+    elif allocated is not None:
         # Sweeping frees the garbage of the last cycle before the next one begins.
         swept = end + allocated if goal is None else min(end + allocated, goal)
         bounds["rate"] = max(peak, live + allocated, swept)

@@ -199,7 +199,7 @@ def _evidence(
     if is_other or new_run is not None:
         match, cycles, minute = None, cycles.clear(), LastMinute()
     if match and cycles.is_empty():
-        scraped = _last_scrapes(known.dumps.of(match.process))
+        scraped = _last_scrapes(known.dumps.of(match.process), death.logged_at)
         minute, memory = scraped or (minute, memory)
     limit = _limit(death, settings)
     if larger and limit.limit_mib is None:
@@ -382,8 +382,10 @@ def _usual_s(intervals_s: pl.Series) -> float | None:
     return max((float(median_s) for median_s in medians if median_s is not None), default=None)  # type: ignore[arg-type]  # of numbers
 
 
-def _last_scrapes(intervals: pl.DataFrame) -> tuple[LastMinute, Resident] | None:
-    """Returns what the dumps or scrapes of a process show of its last minute."""
+def _last_scrapes(
+    intervals: pl.DataFrame, at: datetime | None
+) -> tuple[LastMinute, Resident] | None:
+    """Returns what the dumps or scrapes of a process show of its last minute, before `at`."""
     if intervals.is_empty():
         return None
     minute = intervals.filter(pl.col("end_s") >= pl.col("end_s").last() - LAST_S)
@@ -397,6 +399,14 @@ def _last_scrapes(intervals: pl.DataFrame) -> tuple[LastMinute, Resident] | None
         heap_end_mib=pl.col("heap_alloc_mib").last().round().cast(pl.Int64),
         goal_mib=pl.col("goal_mib").last().round().cast(pl.Int64),
         next_goal_mib=pl.col("goal_mib").last().round().cast(pl.Int64),
+        alloc_most_mib_per_s=(pl.col("allocated_mib") / pl.col("elapsed_s")).max(),
+        dump_age_s=pl.coalesce(
+            (
+                pl.lit(at, pl.Datetime("us", "UTC")) - pl.col("end_at").last()
+            ).dt.total_microseconds()
+            / 1e6,
+            math.inf,
+        ),
     )
     memory = minute.select(
         resident_mib=pl.col("rss_mib").last(), go_other_mib=pl.col("other_mib").last()

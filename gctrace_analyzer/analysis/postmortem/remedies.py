@@ -130,37 +130,22 @@ _GIVE_MORE = (
 )
 
 
+_AFTER_TERM = ": a program that does not end in time after SIGTERM gets it"
+_OF_STOPS = (
+    (("systemd-oomd",), _FIND_REASON, ""),
+    (("watchdog",), FIND_HANG, ""),
+    (("probe", "health"), FIND_PROBE, _AFTER_TERM),
+    (("emptyDir",), _FIND_WRITER, ""),
+    (("evicted",), _FIND_DISK, ""),
+    (("longer than", "deadline"), _ALLOW_TIME, ""),
+    (("",), _END_IN_TIME, _AFTER_TERM),
+)
+
+
 def of_stop(stopped_by: str) -> tuple[str, str]:
-    """Returns the advice for a program that was stopped, and why it got SIGKILL if known.
-
-    Args:
-        stopped_by: what stopped the program.
-    """
-    after_term = ": a program that does not end in time after SIGTERM gets it"
-    if "watchdog" in stopped_by:
-        return FIND_HANG, ""
-    if any(word in stopped_by for word in ("probe", "health")):
-        return FIND_PROBE, after_term
-    if "emptyDir" in stopped_by:
-        return _FIND_WRITER, ""
-    if "evicted" in stopped_by:
-        return _FIND_DISK, ""
-    if any(word in stopped_by for word in ("longer than", "deadline")):
-        return _ALLOW_TIME, ""
-    return _END_IN_TIME, after_term
-
-
-def _request_more(facts: Evidence) -> str:
-    """Returns how to keep a pod from being evicted first."""
-    limit = (
-        ""
-        if facts.is_before_limits
-        else ", and GOMEMLIMIT of a Go program to 90 % of the request"
-    )
-    return (
-        f"Set the memory request of the container to the most that it needs{limit}: while it uses "
-        "less, pods that use more than their request are evicted first."
-    )
+    """Returns the advice for a program that was stopped, and why it got SIGKILL if known."""
+    is_so = (any(word in stopped_by for word in words) for words, _, _ in _OF_STOPS)
+    return next(row[1:] for row, fits in zip(_OF_STOPS, is_so, strict=True) if fits)
 
 
 def with_sum(
@@ -200,6 +185,12 @@ def with_sum(
     if in_spite and not heap.is_outside:
         had_more = heap.go_least_mib > (gomemlimit or facts.gomemlimit_most_mib)
         yield from (find_growth(is_lasting=keeps_growing),) if grew else ()
+        if (
+            had_more
+            and grew
+            and heap.least_limit_mib > MOST_OF_LIMIT * (heap.ceiling_mib or 0.0)
+        ):
+            yield heap.raising(facts, heap.ceiling_mib or 0.0)
         yield from () if had_more and grew else (MORE_MEMORY if had_more else COMPARE_TOTAL,)
         return
     steps = list(_limits(facts, heap, gomemlimit, in_spite=in_spite))
@@ -219,7 +210,7 @@ def _limits(
     limit = facts.limit.limit_mib
     now = "" if gomemlimit is None else f" (now {size_text(gomemlimit)})"
     if facts.death.killer == EVICTOR:
-        yield _request_more(facts)
+        yield group_memory.request_more(facts)
     elif limit is None and facts.minute.limited:
         yield from _above_limit(facts, heap)
     elif limit is None and facts.is_before_limits:
@@ -244,15 +235,16 @@ def _limits(
     elif (not gomemlimit and facts.had_room) or heap.least_limit_mib > MOST_OF_LIMIT * limit:
         yield heap.raising(facts, limit)
     else:
-        yield from _below(heap, gomemlimit, limit)
+        yield from _below(facts, heap, gomemlimit)
 
 
-def _below(heap: HeapAtDeath, gomemlimit: float | None, limit: float) -> Iterator[str]:
-    """Yields the GOMEMLIMIT that leaves room below a limit, unless it is as low already."""
+def _below(facts: Evidence, heap: HeapAtDeath, gomemlimit: float | None) -> Iterator[str]:
+    """Yields the GOMEMLIMIT that leaves room below the limit, unless it is as low already."""
+    limit, of_dumps = facts.limit.limit_mib or 0.0, facts.minute.dump_age_s is not None
     if gomemlimit is None or gomemlimit > DEFAULT.tight_limit_share * limit:
         why = (
             f", so that GC runs before memory reaches the limit of {limit:,.0f} MiB; the live heap "
-            f"of {heap.live_mib or 0:,.0f} MiB fits."
+            f"of {heap.live_mib or 0:,.0f} MiB{' at the last dump' * of_dumps} fits."
             if gomemlimit is None
             else f": it is {gomemlimit:,.0f} MiB now, which leaves no room for memory that Go does "
             f"not count below the limit of {limit:,.0f} MiB."
@@ -478,7 +470,7 @@ def _buy_time(
     is_other = facts.memory.largest or facts.is_small
     own = not (death.is_inside or facts.is_before_limits or is_other)
     if death.killer == EVICTOR:
-        yield _request_more(facts)
+        yield group_memory.request_more(facts)
     elif limit is not None:
         of_go = "" if death.may_be_swapped else ", and GOMEMLIMIT to 90 % of the new one"
         yield (

@@ -336,7 +336,8 @@ def _story(death: PostMortem, report: Report) -> Iterator[tuple[str, str]]:
             (death.alloc_mib_per_s or None if is_end else None, "{} allocated", mib_per_s),
         )
         known = (text.format(of(fact)) for fact, text, of in facts if fact is not None)
-        yield "At the end", ", ".join(known)
+        of_dumps = own is not None and own.is_of_dumps
+        yield "At last dump" if of_dumps else "At the end", ", ".join(known)
     if death.resident_mib is not None:
         yield "Memory", ", ".join(_memory_parts(death, death.resident_mib))
     for index, text in enumerate(death.reading):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -375,6 +376,29 @@ def test_a_limit_that_set_the_heap_goals_is_not_advised_again() -> None:
     assert not any("Next time, compare" in text for text in inferred.advice)
     above = explained(limited=True, goal_mib=500)
     assert above.advice[0].startswith("Set GOMEMLIMIT=460MiB")
+
+
+def test_a_dump_is_the_least_that_the_heap_had_at_a_kill() -> None:
+    """No dump shows the cycles after it, so the rest of the limit may be heap or not."""
+    facts = FACTS | {
+        "resident_mib": None, "live_mib": 149, "heap_end_mib": 209, "next_goal_mib": 299,
+        "gap_s": None, "dump_age_s": math.inf,
+    }  # fmt: skip
+    said = explained(**facts)
+    assert said.reading[-1] == (
+        "At least 209 MiB of the 512 MiB of the limit was Go heap. The input does not show whether "
+        "the other 303 MiB were allocated since the last dump or are outside it."
+    )
+    assert "the live heap of 149 MiB at the last dump fits" in said.advice[0]
+    known = explained(**facts | {"dump_age_s": 1.0})
+    assert "At the last dump, the heap was 209 MiB." in " ".join(known.reading)
+
+
+def test_a_heap_that_grew_past_its_limit_gets_time_from_a_higher_one() -> None:
+    grew = {"live_mib": 172, "live_before_mib": 72, "heap_end_mib": 172, "next_goal_mib": 172}
+    said = explained(100.0, **FACTS | grew | {"limit_mib": 200.0, "resident_mib": 198.0})
+    assert "Go had more: GOMEMLIMIT is a soft limit" in " ".join(said.reading)
+    assert any(step.startswith("To buy time, raise the limit of 200") for step in said.advice)
 
 
 def test_what_batches_fill_again_is_no_growth() -> None:

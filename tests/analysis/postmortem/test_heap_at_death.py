@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 from hypothesis import given
@@ -93,3 +94,16 @@ def test_other_memory_of_the_runtime_is_neither() -> None:
     assert (found.off_heap_mib, found.off_heap_most_mib) == (178, 180)
     assert found.go_most_mib == 322
     assert heap(**facts, resident_mib=500.0, limited=True).go_heap_mib == 10
+
+
+def test_a_dump_does_not_show_the_cycles_after_it() -> None:
+    """The goal of the next cycle bounds the heap only if no cycle ended since the dump."""
+    facts: dict[str, Any] = {
+        "live_mib": 149, "heap_end_mib": 209, "next_goal_mib": 299, "limit_mib": 512.0,
+        "scope": "memcg", "alloc_most_mib_per_s": 150.0, "monotonic_s": 1.0,
+    }  # fmt: skip
+    assert heap(**facts).most_is == "goal"
+    undated = heap(**facts | {"dump_age_s": math.inf})
+    assert (undated.most_is, undated.go_heap_mib, undated.off_heap_mib) == ("total", 209, 0)
+    dated = heap(**facts | {"dump_age_s": 1.0})
+    assert (dated.most_is, dated.go_heap_most_mib) == ("rate", 209 + 150)

@@ -248,7 +248,7 @@ def test_the_last_scrapes_before_a_kill_by_hand() -> None:
             )
         )
     )  # fmt: skip
-    found = _last_scrapes(scrapes)
+    found = _last_scrapes(scrapes, None)
     assert found is not None
     minute, memory = found
     assert asdict(minute) == {
@@ -263,10 +263,12 @@ def test_the_last_scrapes_before_a_kill_by_hand() -> None:
         "next_goal_mib": 185,
         "gc_cpu_share": pytest.approx((0.1 * 10 + 0.3 * 30 + 0.2 * 40) / 80),
         "alloc_mib_per_s": pytest.approx((200 + 300 + 400 + 500) / 80),
+        "alloc_most_mib_per_s": 25,
+        "dump_age_s": math.inf,
     }
     assert (memory.resident_mib, memory.go_other_mib) == (305, 7)
-    assert _last_scrapes(scrapes.clear()) is None
-    unknown = _last_scrapes(scrapes.with_columns(gc_cpu_s=pl.lit(None, pl.Float64)))
+    assert _last_scrapes(scrapes.clear(), None) is None
+    unknown = _last_scrapes(scrapes.with_columns(gc_cpu_s=pl.lit(None, pl.Float64)), None)
     assert unknown is not None
     assert unknown[0].gc_cpu_share is None
 
