@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 import polars as pl
@@ -184,6 +185,52 @@ def test_the_container_that_probably_runs_the_program(
     found = container_of(states(*numbered), processes(**own))
     assert found == states(*numbered).row(chosen, named=True)
     assert container_of(states(), processes(**own)) is None
+
+
+@pytest.mark.parametrize(
+    ("began_s", "ended_s", "ident", "is_own"),
+    [
+        # It began with the container that was killed, or when that was started again.
+        (1.5, 100, None, True),
+        (3602.5, 5000, None, True),
+        # The name of its file is that of another program, and no time says otherwise.
+        (300, 3590, None, False),
+        # Its own name says more than the times.
+        (1.5, 100, "orders", False),
+    ],
+)
+def test_a_start_that_agrees_counts_more_than_the_name_of_a_file(
+    began_s: float, ended_s: float, ident: str | None, *, is_own: bool
+) -> None:
+    start = datetime(2026, 11, 9, 8, tzinfo=UTC)
+    own = processes(
+        source="ledger.prom",
+        ident=ident,
+        started_at=start + timedelta(seconds=began_s),
+        ended_at=start + timedelta(seconds=ended_s),
+    )
+    row = {
+        "container": "metricsd", "memory_limit_bytes": MIB, "oom_killed": True,
+        "started_at": start, "finished_at": start + timedelta(hours=1), "restart_count": 1,
+        "status": "running",
+    }  # fmt: skip
+    assert (container_of(states(row), own) is not None) is is_own
+
+
+@pytest.mark.parametrize(("early_s", "is_own"), [(30, True), (90, False)])
+def test_a_log_that_ends_long_before_a_kill_need_not_be_of_that_container(
+    early_s: float, *, is_own: bool
+) -> None:
+    end = datetime(2026, 11, 9, 9, tzinfo=UTC)
+    times = {"started_at": end - timedelta(minutes=30), "source": "app.log"}
+    own = processes(**times, ended_at=end - timedelta(seconds=early_s))
+    row = {
+        "container": "api",
+        "memory_limit_bytes": MIB,
+        "oom_killed": True,
+        "finished_at": end,
+    }
+    assert (container_of(states(row), own) is not None) is is_own
 
 
 @pytest.mark.parametrize(

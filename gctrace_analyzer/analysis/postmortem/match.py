@@ -1,11 +1,11 @@
 """Matches a kill to the process in the log that was killed.
 
-Common facts decide, the most certain first: process id, unit, container, pod, name, and the name of
-the log's file. If none is known, it is the only process that ended within a minute before the kill,
-unless it has the names of another program. Docker's journald driver logs the process id of dockerd,
-and process ids inside a container differ from those of the kernel, so these two kinds of process
-ids never match. The name of a file alone excludes a log only if the times do not fit either, or if
-there are others.
+Common facts decide, the most certain first: process id, unit, container, pod, name, the name of the
+log's file, and the time of the start. If none is known, it is the only process that ended within a
+minute before the kill, unless it has the names of another program. Docker's journald driver logs
+the process id of dockerd, and process ids inside a container differ from those of the kernel, so
+these two kinds of process ids never match. The name of a file alone excludes a log only if the
+times do not fit either, or if there are others.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ _CONTAINER_ID = re.compile(r"[0-9a-f]{12,64}")
 _COMM_BYTES = 15
 """The kernel truncates the name of a task to this length (TASK_COMM_LEN)."""
 
-_CERTAINTY = ("pid", "unit", "container", "pod", "comm", "file name")
+_CERTAINTY = ("pid", "unit", "container", "pod", "comm", "file name", "start time")
 ONLY_LOG = "only log"
 """What matches a process if the name of its file does not fit, but no other log is there."""
 
@@ -59,7 +59,7 @@ WITH_SWAP = 2.0
 """Ratio of a heap to the limit of a container. Above it, the heap is of another process: by default
 Docker allows as much swap as memory."""
 
-_NAMES_ALONE = ("comm", "file name")
+_LESS_CERTAIN = ("comm", "file name", "start time")
 
 
 @frozen
@@ -95,7 +95,7 @@ def match_process(
     if matches:
         best = min((agrees for agrees, _ in matches), key=_rank)
         tied = [row for agrees, row in matches if _rank(agrees) == _rank(best)]
-        if best[0] not in _NAMES_ALONE:
+        if best[0] not in _LESS_CERTAIN:
             return Match(tied[-1]["process"], best, "high")
         # In a crash loop, the process that started last is the one that was killed.
         own = _of_one_log(kill, tied)
@@ -318,7 +318,22 @@ def _agreeing(kill: Death, row: Row) -> list[str]:
     file = None if row["source"] is None else str(row["source"])
     if file != kill.source and agree([file], _names_of(kill)):
         agrees.append("file name")
+    if (
+        not agrees
+        and _began_together(kill, row)
+        and is_of(kill, row | {"source": None}) is None
+    ):
+        agrees.append("start time")
     return agrees
+
+
+def _began_together(kill: Death, row: Row) -> bool:
+    started, began = kill.started_at, row["started_at"]
+    return bool(started and began) and abs(started - began) <= _SAME_START
+
+
+_SAME_START = timedelta(seconds=2)
+"""Clocks of two records of one start may differ by this."""
 
 
 def shared_place(kill: Death, processes: pl.DataFrame) -> str | None:

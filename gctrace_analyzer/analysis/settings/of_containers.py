@@ -86,19 +86,38 @@ def _may_run(container: Row, process: Row) -> bool:
     """Returns whether a container may run the program of a process, by names, and else by time."""
     if (agrees := is_of(process, container)) is not None:
         return agrees
+    if _begins_with(process, container):
+        return not is_not_go(_name(container))
     started, ended, end = process["started_at"], process["ended_at"], container["finished_at"]
     if is_not_go(_name(container)) or not (started and ended):
         return not is_not_go(_name(container))
     first = container["started_at"] if container["restart_count"] == 0 else None
     if first and started < first - _SAME_END:
         return False
+    if end and container["oom_killed"] and ended < end - _LONG_BEFORE:
+        return False
     # The log may be that of the run after the last end.
     is_next = end and started >= end and container["status"] == "running"
     return not end or is_next or bool(ended <= end + _SAME_END)
 
 
+def _begins_with(process: Mapping[str, Any], container: Mapping[str, Any]) -> bool:
+    """Returns whether a process began with the last run of a container, or right after its end."""
+    began, start, end = process["started_at"], container["started_at"], container["finished_at"]
+    if not began:
+        return False
+    is_last = bool(start) and abs(began - start) <= _SAME_END
+    return is_last or bool(end and timedelta() <= began - end <= _RESTART)
+
+
 _SAME_END = timedelta(seconds=2)
-"""Clocks of two records of one end may differ by this."""
+"""Clocks of two records of one start or end may differ by this."""
+
+_RESTART = timedelta(seconds=5)
+"""Time in which a container engine starts a container again, unless it delays that."""
+
+_LONG_BEFORE = timedelta(seconds=60)
+"""A log that ends this long before a kill need not be that of the killed program."""
 
 
 def stated_version(states: pl.DataFrame, processes: pl.DataFrame) -> tuple[str, str] | None:
@@ -125,12 +144,22 @@ def of_program(processes: pl.DataFrame) -> list[int]:
 
 
 def is_of(process: Mapping[str, Any], container: Mapping[str, Any]) -> bool | None:
-    """Returns whether a container runs the program of a process; None if no name shows it."""
-    return program_names.agree(
-        program_names.of_process(process, container["source"]),
-        [container[name] for name in ("name", "container", "pod")],
-        [container[name] for name in ("namespace", "node")],
-    )
+    """Returns whether a container runs the program of a process; None if no name shows it.
+
+    The file of a process that began with the container may have any name.
+    """
+    agrees = None
+    for source in (container["source"], process["source"])[
+        : 1 + _begins_with(process, container)
+    ]:
+        agrees = program_names.agree(
+            program_names.of_process(process, source),
+            [container[name] for name in ("name", "container", "pod")],
+            [container[name] for name in ("namespace", "node")],
+        )
+        if agrees is not False:
+            break
+    return agrees
 
 
 def unused_settings(tables: Mapping[str, pl.DataFrame]) -> str | None:

@@ -152,6 +152,26 @@ def test_in_a_crash_loop_the_last_process_of_that_name_was_killed() -> None:
     assert match.process == 3
 
 
+@pytest.mark.parametrize(
+    ("after_s", "row", "match_by"),
+    [
+        (1.9, {"source": "ledger.log"}, ("start time",)),
+        (2.1, {"source": "ledger.log"}, None),
+        (1.9, {"ident": "web"}, None),
+        (1.9, {"ident": "api"}, ("comm",)),
+    ],
+)
+def test_a_process_that_started_with_the_killed_one_is_it(
+    after_s: float, row: dict[str, Any], match_by: tuple[str, ...] | None
+) -> None:
+    """It may end long before the kill, if the log lacks its end."""
+    began = AT - timedelta(hours=3)
+    kill = {"comm": "api", "logged_at": AT, "started_at": began}
+    start = began + timedelta(seconds=after_s)
+    found = matched(kill, row | {"started_at": start, "ended_at": start + timedelta(minutes=1)})
+    assert (found and found.match_by) == match_by
+
+
 def test_a_process_that_was_scraped_after_the_kill_is_not_the_killed_one() -> None:
     """A kill between two scrapes is dated by the second one."""
     kill = {"comm": "api", "logged_at": AT, "not_before_at": AT - timedelta(seconds=30)}
