@@ -477,7 +477,7 @@ UNIT_EVENTS = (
     Column("code", "String", "", "exited, killed or dumped", "Main process exited"),
     Column("status", "Int64", "", "exit status or signal number", "Main process exited"),
     Column("signal", "String", "", "signal", "Main process exited"),
-    Column("result", "String", "", "oom-kill, signal, exit-code, …", "Failed with result"),
+    Column("result", "String", "", "oom-kill, signal, exit-code, …; oomd-attempt: systemd-oomd probably killed it", "Failed with result, or an attempt of systemd-oomd"),
     Column("n", "Int64", "", "processes killed, or the restart counter", "systemd"),
     Column("cpu_s", "Float64", "s", "CPU time of the unit", "Consumed, or CPU_USAGE_NSEC"),
     Column("wall_s", "Float64", "s", "wall-clock time of the unit", "Consumed"),

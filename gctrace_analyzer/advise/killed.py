@@ -71,7 +71,11 @@ def killed(death: PostMortem, deaths: Sequence[PostMortem]) -> str:
     death = death if death in deaths else deaths[0]
     times = [other.logged_at for other in deaths if other.logged_at]
     # The first kill is only known if all kills have times.
-    at = f" at {min(times):%Y-%m-%d %H:%M:%S} UTC" if len(times) == len(deaths) else ""
+    at = ""
+    if len(times) == len(deaths):
+        # Between two scrapes, the later one is known to be after the kill.
+        is_scraped = any(other.not_before_at for other in deaths)
+        at = f" {'before' if is_scraped else 'at'} {min(times):%Y-%m-%d %H:%M:%S} UTC"
     if len(deaths) == 1 and not at and death.printed_at:
         at = f" at {death.printed_at}"
     doubts = [text for text in death.reading if text in DOUBTS.values()]

@@ -29,7 +29,12 @@ from gctrace_analyzer.analysis.postmortem.pairing import (
     same_host,
     without_kill,
 )
-from gctrace_analyzer.analysis.postmortem.proof import NOTICES, is_kill, is_proven
+from gctrace_analyzer.analysis.postmortem.proof import (
+    NOTICES,
+    SYSTEMD_KILLS,
+    is_kill,
+    is_proven,
+)
 from gctrace_analyzer.ingest.evidence.docker import SIGKILL_CODE
 from gctrace_analyzer.ingest.evidence.message import BELOW, KILLED_AT_START, TOOLCHAIN
 from gctrace_analyzer.ingest.evidence.oom_lines import REPORTS
@@ -87,13 +92,6 @@ def _traced(processes: pl.DataFrame) -> set[str]:
     """Returns the names of the programs and units whose cycles are in the input."""
     names = (processes[column].drop_nulls() for column in ("unit", "ident"))
     return {name.partition(".")[0] for column in names for name in column}
-
-
-SYSTEMD_KILLS = {
-    "timeout": "it did not start or stop within its time (TimeoutStartSec, TimeoutStopSec)",
-    "watchdog": "it did not report to the watchdog in time (WatchdogSec)",
-}
-"""Results of a unit that systemd itself ended."""
 
 
 def _kills(table: pl.DataFrame) -> list[Death]:
@@ -396,6 +394,7 @@ def _incidents(table: pl.DataFrame, states: list[Death]) -> Iterator[Death]:
             swap_usage_bytes=row["memory_swap_peak_bytes"],
             killer="systemd-oomd" if row["event"] == "oomd_killed_processes" else None,
             is_inside=row["event"] == "oom_killed_process",
+            stopped_by=SYSTEMD_KILLS.get(row["result"]),
         )
         if row["code"] == "exited":
             exits[key] = row["status"]

@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from gctrace_analyzer.ingest.evidence.docker import SIGKILL_CODE, got_sigkill
+from gctrace_analyzer.ingest.evidence.message import OOMD_ATTEMPT
 from gctrace_analyzer.units import MIB, size_text
 
 if TYPE_CHECKING:
@@ -18,6 +19,13 @@ if TYPE_CHECKING:
 
 NOTICES = ("oom_killed_process", "oomd_killed_processes")
 """The events of a unit that announce OOM kills; they are not ends of a process."""
+
+SYSTEMD_KILLS = {
+    "timeout": "it did not start or stop within its time (TimeoutStartSec, TimeoutStopSec)",
+    "watchdog": "it did not report to the watchdog in time (WatchdogSec)",
+    OOMD_ATTEMPT: "systemd-oomd began to kill processes, most likely this one too",
+}
+"""Results of a unit that systemd or systemd-oomd ended, or probably did."""
 
 
 def is_kill(table: str, row: Mapping[str, Any]) -> bool:

@@ -61,6 +61,9 @@ LARGEST_STEP_MIB = 64
 NO_ENTRYPOINT = "Runtime.InvalidEntrypoint"
 """The error of a function whose program AWS Lambda could not start."""
 
+OOMD_ATTEMPT = "oomd-attempt"
+"""The result of a main process that systemd-oomd probably killed."""
+
 KILLED_AT_START = "container init was OOM-killed"
 """Message of runc if the limit is too low to start a container: no program has run."""
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from gctrace_analyzer.ingest import json_values, numbers
 from gctrace_analyzer.ingest.evidence import cgroups
-from gctrace_analyzer.ingest.evidence.message import columns, size_bytes
+from gctrace_analyzer.ingest.evidence.message import OOMD_ATTEMPT, columns, size_bytes
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -108,7 +108,9 @@ _PEAK = re.compile(
 
 
 _NEAR_LINES = 4
-"""Lines. systemd-oomd killed a main process that gets SIGKILL this soon after its attempt."""
+"""Lines. systemd-oomd probably killed a main process that gets SIGKILL this soon after its attempt.
+
+Its attempt names a process, which no line connects with the unit."""
 
 
 def read(messages: Sequence[Message]) -> Rows:
@@ -134,8 +136,7 @@ def read(messages: Sequence[Message]) -> Rows:
         elif "oomd attempting to kill" in text:
             attempted = message.line_no
         elif row := _event(text):
-            by_oomd = message.line_no - attempted < _NEAR_LINES and row.get("signal") == "KILL"
-            row["event"] = "oomd_killed_processes" if by_oomd else row["event"]
+            row |= _of_attempt(row, message.line_no - attempted)
             key = (message.host, row["unit"])
             if row.pop("again", False):
                 if failed.get(key) == len(events) - 1 and events:
@@ -147,6 +148,12 @@ def read(messages: Sequence[Message]) -> Rows:
             )
     shown = [row for row in [*_shown(messages)] if not _is_logged(row, events)]
     return {"unit_events": [*events, *shown], "oom_kills": kills}
+
+
+def _of_attempt(row: Row, lines: int) -> Row:
+    """Returns the result of an event this many lines after an attempt of systemd-oomd."""
+    is_near = lines < _NEAR_LINES and row.get("signal") == "KILL"
+    return {"result": OOMD_ATTEMPT} if is_near else {}
 
 
 def _is_logged(shown: Row, events: Iterable[Row]) -> bool:

@@ -315,10 +315,11 @@ WORDINGS: tuple[Wording, ...] = (
             "it ran longer than `timeout` allows"),
     ),
     *_rows("anyone",
+        ("ended", "task: non-zero", r"^(?P<id>[0-9a-z]{12,25}) +(?:\\_ +)?(?P<name>[\w.-]{1,253}) "
+            r".{0,999}\"task: non-zero exit \((?P<code>137)\)"),  # of `docker service ps`
         ("ended", "137",
             r"(?:exit(?:ed)?(?: with)?(?: a)?(?: non-zero)?(?: exit)? (?:code|status):?|Exit Code:|"
-            r"Exit status|non-zero exit|non-zero code:) ?[('\"]?(?P<code>137)\b"),
-        ("ended", "137", r"Container called exit\((?P<code>137)\)"),
+            r"Exit status|non-zero exit|non-zero code:|called exit) ?[('\"]?(?P<code>137)\b"),
         ("ended", "137", r"^make(?:\[\d{1,3}\])?: \*\*\* \[.{1,200}\] Error (?P<code>137)$"),
         ("ended", "137", rf"\|\s{{1,99}}{_NAME}\s{{1,99}}\|\s{{1,99}}STOPPED\s{{1,99}}\|"
             r"\s{1,99}(?P<code>137)\s"),

@@ -77,7 +77,8 @@ def states(
             row |= {"last_reason": "OOMKilled"} | ({"oom_killed": True} if is_alone else {})
         elif is_alone and hits:
             row |= {"event": "oom", "oom_killed": True, "failcnt": hits}
-        at = part["at_us"].max()
+        # The state shows that a kill was before the scrape, not when.
+        at = None if row.get("oom_killed") else part["at_us"].max()
         where = containers[int(key[0])]
         rows.append({"line_no": part["line_no"][0], "at_us": at, **where, **row})
     return rows

@@ -1253,3 +1253,14 @@ def test_the_messages_of_jetsam_are_read_without_their_beginnings() -> None:
     assert (death.victim, death.pid, death.limit_mib) == ("Tunnel", 1879, 50)
     assert death.cause == "because it reached the memory limit that macOS sets for it"
     assert [len(read_text(text).post_mortems()) for text in (at_limit, kill)] == [1, 1]
+
+
+def test_two_tasks_of_a_swarm_end_two_times() -> None:
+    lines = [
+        f"{task}    \\_ api.1     shop/api:3.2   node-1   Shutdown   Failed {ago} minutes ago   "
+        '"task: non-zero exit (137)"\n'
+        for task, ago in (("x8w1m2n3b4v5", 3), ("p0o9i8u7y6t5", 41))
+    ]
+    run = read_text("".join(lines))
+    assert [death.victim for death in run.post_mortems()] == ["api.1", "api.1"]
+    assert "Exit code 137: api.1, 2 times" in str(run.summary())

@@ -185,3 +185,15 @@ def test_metrics_of_a_container_alone_are_read() -> None:
     (kill,) = run.oom_kills.to_dicts()
     assert (kill["container"], kill["limit_bytes"]) == ("api", 1024)
     assert kill["logged_at"].timestamp() == 1_770_112_815
+
+
+def test_a_state_of_metrics_does_not_date_the_kill() -> None:
+    """The reason stays after a kill, so the time of its scrape is not that of the kill."""
+    labels = 'namespace="prod",pod="api-1",container="api"'
+    text = (
+        f"container_spec_memory_limit_bytes{{{labels}}} 536870912 1794221600000\n"
+        f"container_oom_events_total{{{labels}}} 2 1794221600000\n"
+        f'kube_pod_container_status_last_terminated_reason{{{labels},reason="OOMKilled"}} 1\n'
+    )
+    (death,) = read_text(text).post_mortems()
+    assert (death.proven, death.logged_at) == (True, None)
