@@ -86,3 +86,12 @@ def test_a_table_recommends_no_other_limit_than_the_post_mortem(
     assert ("GOMEMLIMIT=162MiB" in said) == is_advised
     assert (f"GOMEMLIMIT={9 * limit_mib // 10}MiB" in shown) == is_advised
     assert ("▸ try" in shown) == is_advised
+
+
+def test_a_start_up_is_left_out_only_where_the_log_has_one() -> None:
+    lines = (SAMPLES / "steady-go1.26.log").read_text().splitlines(keepends=True)
+    late = [line for line in lines if "gc " in line and " @0." not in line]
+    for part, has_start in ((lines, True), (late, False)):
+        text = str(read_text("".join(part)).summary())
+        assert "+idle: with marking on idle CPUs" in text
+        assert ("without start-up" in text) is has_start

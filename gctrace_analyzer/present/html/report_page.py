@@ -286,7 +286,7 @@ def _advice(report: Report) -> dict[str, object]:
     return {
         "advice": settings,
         "refused": None,
-        "signs": advice.legend(settings, wide=True),
+        "signs": advice.legend(settings, report, wide=True),
         "reasons": advice.reasons(ranked, report.advice.baseline, said),
         "manifests": {} if first["now"] else manifests(to_set(first, report.advice.baseline)),
     }

@@ -11,6 +11,7 @@ import polars as pl
 from gctrace_analyzer.advise.candidates import without_ballast
 from gctrace_analyzer.advise.phrases import to_set
 from gctrace_analyzer.advise.prediction.model import Setting
+from gctrace_analyzer.advise.subject import advised_process
 from gctrace_analyzer.advise.whatif import is_measured, is_present, lasts_text
 from gctrace_analyzer.analysis.settings.naming import (
     gogc_name,
@@ -61,7 +62,8 @@ _CPU = {
 }
 """Names of the columns with GC CPU."""
 
-_IDLE = f"+idle: with marking on idle CPUs · without start-up (first {DEFAULT.warm_up_s:g} s)"
+_IDLE = "+idle: with marking on idle CPUs"
+_LATE = f"without start-up (first {DEFAULT.warm_up_s:g} s)"
 
 
 def _about(text: str, limit: float | None, predictor: Predictor | None) -> str:
@@ -212,14 +214,17 @@ def ballast_notes(baseline: Predictor, rows: pl.DataFrame) -> Iterator[str]:
         yield "The peaks here exclude the ballast; gctrace includes it."
 
 
-def legend(shown: Table, *, wide: bool = False) -> str:
-    """Returns the meaning of the signs in a table of settings."""
+def legend(shown: Table, report: Report, *, wide: bool = False) -> str:
+    """Returns the meaning of the signs in a table of settings, and which cycles it leaves out."""
     signs = {row[0][:1] for row in shown.rows}
     words = [f"{sign} {word}" for sign, word in SIGNS.items() if sign in signs]
     has_cpu = any("+idle" in head for head in shown.head)
     has_intervals = any("(" in cell for row in shown.rows for cell in row[1:])
     within = ["80 % intervals in parentheses"] if wide and has_intervals else []
-    return " · ".join([*([_IDLE] if has_cpu else []), *words, *within])
+    cycles, process = report.analysis.cycles, advised_process(report.analysis)
+    starts_s = cycles.filter(process=process)["start_s"]
+    is_late = [_LATE] if (starts_s < DEFAULT.warm_up_s).any() else []
+    return " · ".join([*([_IDLE, *is_late] if has_cpu else []), *words, *within])
 
 
 SIGNS = {"✗": "thrashes", "?": "may thrash", "!": "does not fit the container"}

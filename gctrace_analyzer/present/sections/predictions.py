@@ -38,7 +38,7 @@ def whatif(report: Report, rows: pl.DataFrame, evidence: Sequence[Report] = ()) 
     blocks: list[Block] = [title(report), table, notes]
     if report.advice.baseline.load and _has_predictions(rows):
         blocks += [*_basis(report, rows, evidence)]
-        if signs := advice.legend(table):
+        if signs := advice.legend(table, report):
             blocks.append(Paragraphs([signs], "dim", indent=2))
     return blocks
 
@@ -62,7 +62,7 @@ def recommend(report: Report, rows: pl.DataFrame, evidence: Sequence[Report] = (
         _labelled(("Ballast", text) for text in advice.ballast_notes(baseline, rows)),
         *_basis(report, rows, evidence),
     ]
-    if signs := advice.legend(table):
+    if signs := advice.legend(table, report):
         blocks.append(Paragraphs([signs], "dim", indent=2))
     return blocks
 

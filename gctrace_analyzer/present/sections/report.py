@@ -246,7 +246,7 @@ def _setting_blocks(
         reasons = [*reasons[:most], *kept]
     said += "the container's memory limit is unknown" * ("container has room" in said)
     reasons = [(label, text) for label, text in reasons if text.partition(": s")[0] not in said]
-    signs = advice.legend(shown)
+    signs = advice.legend(shown, report)
     return [
         shown,
         Sentences([Sentence(*reason) for reason in reasons]),
