@@ -31,6 +31,7 @@ from gctrace_analyzer.advise.refusal import (
     unknown_gogc,
     why_no_load,
 )
+from gctrace_analyzer.advise.tight_limit import in_container
 from gctrace_analyzer.analysis.cycles import has_fewer_cpus
 from gctrace_analyzer.analysis.pauses import count_idle_threads
 from gctrace_analyzer.analysis.postmortem.facts import MOST_OF_LIMIT
@@ -321,16 +322,17 @@ def _burst_warning(steady: pl.DataFrame, settings: Settings) -> Iterator[str]:
         yield f"in one cycle the heap ended {beyond:,} MiB above its goal: leave room for that"
 
 
-def thrashing(*, least: float, largest: float) -> str:
+def thrashing(*, least: float, largest: float, container: str = "") -> str:
     """Returns the refusal for a thrashing program, with the limit in MiB that it needs.
 
     Args:
         least: the lowest limit that does not thrash.
         largest: the largest live heap.
+        container: the container that it needs, if its own is too small.
     """
     return (
-        f"{THRASHING}. A GOMEMLIMIT of {roomy_limit(least):,.0f} MiB or more leaves GC room "
-        f"(estimated): its live heap, bursts aside, is up to {whole_mib(largest):,} MiB"
+        f"{THRASHING}. A GOMEMLIMIT of {roomy_limit(least):,.0f} MiB or more{container} leaves GC "
+        f"room (estimated): its live heap, bursts aside, is up to {whole_mib(largest):,} MiB"
     )
 
 
@@ -341,7 +343,7 @@ def _about_thrashing(baseline: Baseline) -> Baseline:
     most, least = baseline.live_max_mib or 0.0, baseline.least_limit_mib
     if baseline.refused == THRASHING:
         assert least is not None
-        why = thrashing(least=least, largest=most)
+        why = thrashing(least=least, largest=most, container=in_container(baseline, least))
         return replace(baseline, refused=why)
     if baseline.whole is None or baseline.refused:
         return baseline

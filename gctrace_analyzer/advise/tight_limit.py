@@ -23,7 +23,7 @@ def raising(predictor: Predictor, limit: float) -> str:
         return f"raise GOMEMLIMIT to at least {limit:,.0f} MiB"
     if is_raised_by(predictor, highest):
         return f"raise GOMEMLIMIT to {highest:,.0f} MiB, {most_that_fits(predictor, limit)}"
-    room = _container_for(predictor, limit)
+    room = container_for(predictor, limit)
     return (
         f"raise the container's memory limit to at least {room:,} MiB and GOMEMLIMIT to at least "
         f"{limit:,.0f} MiB"
@@ -38,12 +38,22 @@ def is_raised_by(predictor: Predictor, highest: float) -> bool:
 
 def most_that_fits(predictor: Predictor, roomy: float) -> str:
     """Returns why a limit is less than the live heap needs as room, and where that would fit."""
-    room = _container_for(predictor, roomy)
+    room = container_for(predictor, roomy)
     return f"the most that fits the container; better {roomy:,.0f} MiB in one of {room:,} MiB"
 
 
-def _container_for(predictor: Predictor, limit: float) -> int:
+def container_for(predictor: Predictor, limit: float) -> int:
+    """Returns the memory limit (MiB) of a container in which a GOMEMLIMIT leaves a tenth free."""
     return math.ceil((limit + predictor.off_heap_mib) / MOST_OF_LIMIT)
+
+
+def in_container(predictor: Predictor, least: float) -> str:
+    """Returns which container the roomy limit needs; empty if the present one has room, if any."""
+    highest, roomy = highest_limit(predictor), roomy_limit(least)
+    if highest is None or roomy <= highest:
+        return ""
+    room, now = container_for(predictor, roomy), predictor.room_mib or 0.0
+    return f", in a container of at least {room:,} MiB (now {now:,.0f} MiB),"
 
 
 def raising_to_least(predictor: Predictor) -> str:
@@ -65,7 +75,7 @@ def buys_time(predictor: Predictor) -> str:
     if limit and not predictor.growth_is_known:
         return f"GOMEMLIMIT={limit:.0f}MiB buys time"
     roomy = roomy_limit(least)
-    room = _container_for(predictor, roomy)
+    room = container_for(predictor, roomy)
     return f"a container of {room:,} MiB or more with GOMEMLIMIT={roomy:.0f}MiB buys time"
 
 

@@ -53,7 +53,7 @@ from gctrace_analyzer.analysis.rules.finding import (
 from gctrace_analyzer.analysis.rules.limit import EITHER
 from gctrace_analyzer.analysis.settings.naming import changes
 from gctrace_analyzer.analysis.totals import rates_of
-from gctrace_analyzer.analysis.trend import FIND_GROWTH, changes_at
+from gctrace_analyzer.analysis.trend import FIND_GROWTH, RAISE, changes_at
 from gctrace_analyzer.frozen import Plain, frozen
 from gctrace_analyzer.ingest.gctrace.toolchain import is_toolchain_alone
 from gctrace_analyzer.units import between_text, duration_text, frequency_text
@@ -451,7 +451,9 @@ def _about_leak(root: Finding, first: Row | None, advice: Advice, *, thrashes: b
         more = buys_time(advice.baseline)
         return f"{_find(root)} No setting lasts until then: {more}."
     higher = _raise_limit(advice) if thrashes else ""
-    return f"{higher} {_find(root)}" if higher else root.advice
+    limit = advice.higher_limit_mib
+    known = RAISE if limit is None else raising(advice.baseline, limit)
+    return f"{higher} {_find(root)}" if higher else root.advice.replace(RAISE, known)
 
 
 def _find(growth: Finding) -> str:

@@ -132,6 +132,7 @@ def _quantile(values: pl.Series, q: float) -> float:
 
 
 COMPARE_HEAPS = "compare two heap profiles (`go tool pprof -base`)."
+RAISE = "raise GOMEMLIMIT"
 FIND_GROWTH = f"Find out why the live heap grows: {COMPARE_HEAPS}"
 """Advice on a live heap that grows."""
 

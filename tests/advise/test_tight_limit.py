@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 from typing import TYPE_CHECKING
 
 import pytest
@@ -106,3 +107,26 @@ def test_the_memory_that_a_log_prints_next_to_its_cycles_bounds_the_limit_that_i
     assert report.advice.baseline.non_heap_mib < 10
     assert report.verdict is not None
     assert "Raise the container's memory limit to at least 8" in report.verdict.action
+
+
+def leak_into_limit() -> str:
+    """A heap that doubles under a limit of about 100 MiB, which it passes halfway."""
+    return log_of(
+        140, every=0.04, live=lambda n: 60 + n, background=10,
+        goal=lambda n: max(100, 59 + n), start=lambda n: max(97, 60 + n),
+        end=lambda n: max(99, 62 + n),
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("container", ["256MiB", "4GiB"])
+def test_a_limit_that_a_leak_reached_is_raised_only_within_the_container(
+    container: str,
+) -> None:
+    log = io.BytesIO(leak_into_limit().encode())
+    report = gca.read(log, container_limit=container).report()
+    assert report.verdict is not None
+    assert report.advice.baseline.refused is not None
+    fits = container == "4GiB"
+    raised = "raise GOMEMLIMIT to at least" if fits else "raise the container's memory limit to"
+    assert raised in report.verdict.action
+    assert ("in a container of at least" in report.advice.baseline.refused) is not fits

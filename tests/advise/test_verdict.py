@@ -410,7 +410,7 @@ def test_a_heap_that_grew_until_the_kill_gets_no_setting_that_saves_cpu() -> Non
 
 
 def test_a_growing_heap_gets_no_setting_whose_time_is_unknown() -> None:
-    """30 s in which the live heap grew past GOMEMLIMIT: any other is reached soon as well."""
+    """30 s in which the live heap grew past GOMEMLIMIT: how long a higher one lasts is unknown."""
     text = log_of(
         150,
         live=lambda n: 5 + n,
@@ -420,7 +420,7 @@ def test_a_growing_heap_gets_no_setting_whose_time_is_unknown() -> None:
     )
     found = of(text)
     assert found.finding == "GC021"
-    expected = "If this memory is needed, raise GOMEMLIMIT; if not, compare two heap profiles"
+    expected = "If this memory is needed, raise GOMEMLIMIT to at least 317 MiB; if not, compare"
     assert found.action.startswith(expected)
 
 

@@ -19,7 +19,7 @@ from gctrace_analyzer.analysis.rules.finding import (
 from gctrace_analyzer.analysis.rules.limit import cost_of_thrashing
 from gctrace_analyzer.analysis.rules.registry import rule
 from gctrace_analyzer.analysis.settings.known import nearest_limit
-from gctrace_analyzer.analysis.trend import COMPARE_HEAPS, FIND_GROWTH
+from gctrace_analyzer.analysis.trend import COMPARE_HEAPS, FIND_GROWTH, RAISE
 from gctrace_analyzer.ingest.rows import median, where
 from gctrace_analyzer.units import duration_text
 
@@ -97,7 +97,7 @@ def live_heap_growth(facts: ProcessFacts) -> Iterator[Evidence]:
         text += f". At the end the memory limit leaves {room}"
     fills = facts.grew_into_limit or facts.fills_limit is not None
     if fills and not growth.fall:
-        advice = f"If this memory is needed, raise GOMEMLIMIT; if not, {compare}"
+        advice = f"If this memory is needed, {RAISE}; if not, {compare}"
     serious = fills or growth.is_lasting
     yield Evidence(
         "warn" if serious else "info",
