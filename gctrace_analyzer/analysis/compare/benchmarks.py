@@ -15,13 +15,12 @@ import polars as pl
 from gctrace_analyzer.analysis.compare.change import FEW_RUNS, OTHER_MACHINE, PER_SECOND
 from gctrace_analyzer.analysis.compare.compare import (
     OWN_SPREAD_RUNS,
-    PROPORTIONAL,
     Paired,
     compare,
     mean_of,
     measured_part,
 )
-from gctrace_analyzer.analysis.compare.metrics import METRICS, PER_OP, RESULTS
+from gctrace_analyzer.analysis.compare.metrics import METRICS, PER_OP, PROPORTIONAL, RESULTS
 from gctrace_analyzer.analysis.compare.sequential import SAME_SHARE
 from gctrace_analyzer.analysis.thresholds import DEFAULT
 

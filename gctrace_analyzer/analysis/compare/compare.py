@@ -34,9 +34,11 @@ from gctrace_analyzer.analysis.compare.change import (
     Change,
 )
 from gctrace_analyzer.analysis.compare.metrics import (
+    CYCLES,
     METRICS,
     NAMED,
     PER_RUN,
+    PROPORTIONAL,
     RESULTS,
     Metric,
     figures,
@@ -75,12 +77,6 @@ MORE_SPREAD, RUN_TIME = 2.0, 0.01
 """Standard deviations of logarithms. If run lengths vary this many times as much as allocation
 totals, the runs do the same work. The second value is the least variation of run times for programs
 without a timer."""
-
-PROPORTIONAL = (
-    "gc_per_s", "gc_cpu_share", "gc_cpu_with_idle_share", "assist_share_of_cpu", "stw_share",
-)  # fmt: skip
-"""Metrics that grow in proportion to the allocation rate: with the same live heap and goal,
-each cycle costs the same, and the allocation rate determines how many cycles there are."""
 
 FEWER_CPUS = 0.9
 """Ratio of the usable CPUs to GOMAXPROCS. Below it, the machine has fewer CPUs."""
@@ -337,11 +333,11 @@ def _change(
     if was is None or now is None:
         return change
     change = replace(change, delta=now.value - was.value)
+    runs = (*before, *after)
+    if metric not in (*RESULTS, CYCLES) and not all(run.long_enough for run in runs):
+        return replace(change, no_verdict_because=FEW_CYCLES)
     if paired is not None:
         return _of_rounds(metric, change, was.value + metric.floor, paired)
-    runs = (*before, *after)
-    if metric not in (*RESULTS, *PER_RUN) and not all(run.long_enough for run in runs):
-        return replace(change, no_verdict_because=FEW_CYCLES)
     known = [run.spread[metric.name] for run in runs if run.values[metric.name] is not None]
     if metric.noise is None or None in known:
         return replace(change, no_verdict_because=MAXIMUM)

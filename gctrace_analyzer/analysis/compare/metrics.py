@@ -83,10 +83,16 @@ METRICS = (
 setting and load (`lab/evaluate compare --fit`, docs/comparison.md). Few runs have enough p99
 pauses, so their noise comes from one program's repeated runs."""
 
-PER_RUN = (
-    Metric("alloc_mib_per_run", "MiB", 1.0, 0.01, 0.02),
-    Metric("cycles_per_run", "", 1.0, 0.04, 0.17),
-)
+PROPORTIONAL = (
+    "gc_per_s", "gc_cpu_share", "gc_cpu_with_idle_share", "assist_share_of_cpu", "stw_share",
+)  # fmt: skip
+"""Metrics that grow in proportion to the allocation rate: with the same live heap and goal,
+each cycle costs the same, and the allocation rate determines how many cycles there are."""
+
+CYCLES = Metric("cycles_per_run", "", 1.0, 0.04, 0.17)
+"""The number of cycles, which is exact, however few they are."""
+
+PER_RUN = (Metric("alloc_mib_per_run", "MiB", 1.0, 0.01, 0.02), CYCLES)
 """The totals of a run, compared only if each run of a side does the same work. Then they are the
 cost of that work, and waiting for a CPU does not change them. The noise is that of rates."""
 

@@ -205,21 +205,15 @@ def notes(pairs: Sequence[Pair]) -> Iterator[str]:
     """Yields sentences on what limits the figures of the sides."""
     if (measurement := pairs[0].measurement) is not None:
         yield from measured.notes(measurement)
+        yield from _few_cycles(side for side in sides_of(pairs) if side.cycles)
         return
     sides = sides_of(pairs)
     # Each benchmark is compared by its own runs, whatever the number of logs and processes.
     of_benchmarks = all(pair.benchmarks for pair in pairs)
     if len(pairs) > 1 or of_benchmarks:
         yield from _thrashing(pairs)
+    yield from () if of_benchmarks else _few_cycles(sides)
     for side in sides:
-        few = [part for part in side.measured if not part.long_enough and not of_benchmarks]
-        if few:
-            least = min(few, key=lambda part: part.evidence)
-            what = "cycle" if least.summary.cycles < DEFAULT.min_cycles else "interval"
-            yield (
-                f"{side.label}: a run has only {count(least.evidence, what)}; rates, pauses and "
-                f"heap sizes are compared from {DEFAULT.min_cycles} on."
-            )
         if side.processes > len(side.measured) and not of_benchmarks:
             runs = count(len(side.measured), "run")
             yield (
@@ -235,6 +229,18 @@ def notes(pairs: Sequence[Pair]) -> Iterator[str]:
             "those of other programs; five runs per side measure it (before=a1.log,a2.log,… "
             "after=b1.log,…)."
         )
+
+
+def _few_cycles(sides: Iterable[Side]) -> Iterator[str]:
+    """Yields which sides have a run that is too short to compare its figures."""
+    for side in sides:
+        if few := [part for part in side.measured if not part.long_enough]:
+            least = min(few, key=lambda part: part.evidence)
+            what = "cycle" if least.summary.cycles < DEFAULT.min_cycles else "interval"
+            yield (
+                f"{printable(side.label)}: a run has only {count(least.evidence, what)}; rates, "
+                f"pauses, heap sizes and allocation are compared from {DEFAULT.min_cycles} on."
+            )
 
 
 def _thrashing(pairs: Sequence[Pair]) -> Iterator[str]:

@@ -28,12 +28,14 @@ from gctrace_analyzer.analysis.compare.compare import (
 from gctrace_analyzer.analysis.compare.metrics import (
     METRICS,
     NAMED,
+    PER_RUN,
     QUANTILES,
 )
 from gctrace_analyzer.analysis.pauses import LatePauses
 from gctrace_analyzer.cli import main
 from gctrace_analyzer.comparison import Comparison, side_of
 from gctrace_analyzer.present.sections import comparison
+from gctrace_analyzer.testing import read_text
 from tests.conftest import CORPUS
 
 if TYPE_CHECKING:
@@ -251,6 +253,30 @@ def test_few_cycles_are_shown_without_a_verdict(tmp_path: Path) -> None:
     assert found.rows()["gc_per_s"]["after"] is not None
     assert "are compared from 5 on" in " ".join(str(found).split())
     assert found.check("gc_cpu_share>+10%")[0].held is not False
+
+
+@pytest.mark.parametrize("in_rounds", [False, True])
+def test_runs_of_a_few_cycles_have_no_verdict_but_that_of_their_number(
+    in_rounds: bool,
+) -> None:
+    """The same work seems to need less memory with fewer cycles: the log ends with the last."""
+    sides = []
+    for gogc, cycles in ((100, 4), (400, 1)):
+        lines = [
+            f"gc {n} @{n * 0.05:.3f}s 4%: 0.02+1.0+0.02 ms clock, 0.04+0.1/1.0/0+0.04 ms cpu, "
+            f"{4 * n}->{4 * n + 2}->{2 * n} MB, {2 * n * (1 + gogc // 100)} MB goal, 2 P\n"
+            for n in range(1, cycles + 1)
+        ]
+        run = read_text("".join(lines))
+        sides.append(list(side_of(f"{gogc}", [run] * 5).measured))
+    before, after = sides
+    pairs = [*zip(before, after, strict=True)]
+    paired = Paired(pairs, 0.05) if in_rounds else None
+    found = compare(before, after, paired=paired, metrics=(*METRICS, *PER_RUN))
+    judged = {name for name, change in found.items() if change.verdict or change.is_tested}
+    assert judged == {"cycles_per_run"}
+    for name in ("heap_peak_mib", "alloc_mib_per_run"):
+        assert found[name].no_verdict_because == FEW_CYCLES
 
 
 def test_a_run_without_a_cycle_is_refused() -> None:

@@ -24,8 +24,8 @@ from gctrace_analyzer.analysis.compare.change import (
     OVER_CYCLES,
     Change,
 )
-from gctrace_analyzer.analysis.compare.compare import PROPORTIONAL, Measured, compare
-from gctrace_analyzer.analysis.compare.metrics import METRICS, Metric
+from gctrace_analyzer.analysis.compare.compare import Measured, compare
+from gctrace_analyzer.analysis.compare.metrics import METRICS, PROPORTIONAL, Metric
 from gctrace_analyzer.analysis.pauses import LatePauses
 from gctrace_analyzer.comparison import Comparison, side_of
 from gctrace_analyzer.testing import read_text
