@@ -17,10 +17,15 @@ from gctrace_analyzer.analysis.compare.compare import (
     OWN_SPREAD_RUNS,
     Paired,
     compare,
-    mean_of,
     measured_part,
 )
-from gctrace_analyzer.analysis.compare.metrics import METRICS, PER_OP, PROPORTIONAL, RESULTS
+from gctrace_analyzer.analysis.compare.metrics import (
+    METRICS,
+    PER_OP,
+    PROPORTIONAL,
+    RESULTS,
+    mean_of,
+)
 from gctrace_analyzer.analysis.compare.sequential import SAME_SHARE
 from gctrace_analyzer.analysis.thresholds import DEFAULT
 

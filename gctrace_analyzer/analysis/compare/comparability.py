@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Literal
 import polars as pl
 
 from gctrace_analyzer.analysis.compare.change import OTHER_LOAD, Change
-from gctrace_analyzer.analysis.compare.compare import late_of
+from gctrace_analyzer.analysis.compare.compare import have_other_procs, late_of, procs_of
 from gctrace_analyzer.frozen import frozen
 from gctrace_analyzer.units import digits
 
@@ -131,12 +131,12 @@ def differences(
     """
     yield from _load_difference(changes["alloc_mib_per_s"], load_is_given=load_is_given)
     was, now = before[0], after[0]
-    procs = [_procs(side[1]) for side in (before, after)]
-    if procs[0] != procs[1] and "unknown" not in procs:
+    if have_other_procs(before[1], after[1]):
+        procs = " → ".join(procs_of(side[1]) for side in (before, after))
         yield Difference(
             "incomparable",
             "procs",
-            f"GOMAXPROCS differs ({procs[0]} → {procs[1]}), so CPU shares are not comparable.",
+            f"GOMAXPROCS differs ({procs}), so CPU shares are not comparable.",
         )
     if was.by_metrics != now.by_metrics:
         traced = was.label if now.by_metrics else now.label
@@ -218,11 +218,6 @@ def _load_difference(change: Change, *, load_is_given: bool) -> Iterator[Differe
             f"The program probably allocates as fast as it can ({rates}). The rate is then a "
             "result, not the load.",
         )
-
-
-def _procs(side: Sequence[Measured]) -> str:
-    numbers = sorted({int(n) for run in side for n in run.spans["procs"].drop_nulls().unique()})
-    return "–".join(map(str, numbers)) or "unknown"
 
 
 def _mixed_gogc(was: Circumstances, now: Circumstances) -> Iterator[Difference]:

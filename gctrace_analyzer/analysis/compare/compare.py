@@ -29,11 +29,13 @@ from gctrace_analyzer.analysis.compare.change import (
     OF_WORK,
     ONE_RUN,
     OTHER_LOAD,
+    OTHER_PROCS,
     OVER_CYCLES,
     UNBOUNDED,
     Change,
 )
 from gctrace_analyzer.analysis.compare.metrics import (
+    CPU_SHARES,
     CYCLES,
     METRICS,
     NAMED,
@@ -42,6 +44,7 @@ from gctrace_analyzer.analysis.compare.metrics import (
     RESULTS,
     Metric,
     figures,
+    mean_of,
 )
 from gctrace_analyzer.analysis.compare.sequential import interval, student
 from gctrace_analyzer.analysis.durations import correct_durations, on_real_cpus
@@ -276,6 +279,17 @@ def lengths_differ(before: Sequence[Measured], after: Sequence[Measured]) -> boo
     return max(was_s, now_s) > SAME_LENGTH * min(was_s, now_s)
 
 
+def procs_of(runs: Sequence[Measured]) -> str:
+    """Returns the values of GOMAXPROCS of several runs, empty if unknown."""
+    known = {int(procs) for run in runs for procs in run.spans["procs"].drop_nulls().unique()}
+    return "–".join(map(str, sorted(known)))
+
+
+def have_other_procs(before: Sequence[Measured], after: Sequence[Measured]) -> bool:
+    """Returns whether GOMAXPROCS of both sides is known and differs."""
+    return len({procs_of(before), procs_of(after)} - {""}) > 1
+
+
 def late_of(runs: Sequence[Measured]) -> LatePauses:
     """Returns the pauses of several runs in which a thread waited for a CPU."""
     return sum((run.late for run in runs), LatePauses(0, 0))
@@ -286,7 +300,8 @@ def _judged(
 ) -> Change:
     """Returns a change with its verdict, or with the reason for having none."""
     is_result = metric.better == "by load" and not load_is_given
-    if is_contended and (metric.is_time or is_result):
+    is_late = is_contended and change.no_verdict_because != OTHER_PROCS
+    if is_late and (metric.is_time or is_result):
         return replace(change, delta_low=None, delta_high=None, no_verdict_because=CONTENDED)
     low, high, was = change.delta_low, change.delta_high, change.before
     if low is None or high is None or was is None:
@@ -325,14 +340,16 @@ def _change(
         after=now.value if now else None,
         side=side,
         unit=metric.unit,
-        before_s=_seconds(before),
-        after_s=_seconds(after),
+        before_s=sum(run.seconds for run in before),
+        after_s=sum(run.seconds for run in after),
         before_runs=was.runs if was else 0,
         after_runs=now.runs if now else 0,
     )
     if was is None or now is None:
         return change
     change = replace(change, delta=now.value - was.value)
+    if metric.name in CPU_SHARES and have_other_procs(before, after):
+        return replace(change, no_verdict_because=OTHER_PROCS)
     runs = (*before, *after)
     if metric not in (*RESULTS, CYCLES) and not all(run.long_enough for run in runs):
         return replace(change, no_verdict_because=FEW_CYCLES)
@@ -438,15 +455,6 @@ def estimate(
     return side.value, metric.unscaled(side.scaled - half), metric.unscaled(side.scaled + half)
 
 
-def mean_of(metric: Metric, values: Sequence[float | None]) -> float | None:
-    """Returns the geometric mean; of one value, exactly that value."""
-    known = [value for value in values if value is not None]
-    if not known:
-        return None
-    mean = metric.unscaled(fmean(metric.scaled(value) for value in known))
-    return min(max(mean, min(known)), max(known))
-
-
 def between_runs(metric: Metric, run: Measured) -> float:
     """Returns how much runs like this one differ, on the metric's scale."""
     is_loose = run.by_limit or run.late.are_common
@@ -490,7 +498,3 @@ def _above_shorter_peaks(run: Measured, seconds: float) -> float:
     peaks = run.spans.group_by(part.alias("part")).agg(pl.col("heap_peak_mib").max())
     scaled = [metric.scaled(float(peak)) for peak in peaks["heap_peak_mib"].drop_nulls()]
     return max(scaled) - fmean(scaled) if scaled else 0.0
-
-
-def _seconds(runs: Sequence[Measured]) -> float:
-    return sum(run.seconds for run in runs)

@@ -7,12 +7,15 @@ the floor do not differ from zero in practice.
 from __future__ import annotations
 
 import math
+from statistics import fmean
 from typing import TYPE_CHECKING, Literal
 
 from gctrace_analyzer.analysis.pauses import PHASES, has_phases, pauses
 from gctrace_analyzer.frozen import frozen
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     import polars as pl
 
     from gctrace_analyzer.analysis.summary import Summary
@@ -89,6 +92,9 @@ PROPORTIONAL = (
 """Metrics that grow in proportion to the allocation rate: with the same live heap and goal,
 each cycle costs the same, and the allocation rate determines how many cycles there are."""
 
+CPU_SHARES = ("gc_cpu_share", "gc_cpu_with_idle_share", "assist_share_of_cpu")
+"""Shares of the CPU time of GOMAXPROCS: of fewer processors, the same work takes a larger share."""
+
 CYCLES = Metric("cycles_per_run", "", 1.0, 0.04, 0.17)
 """The number of cycles, which is exact, however few they are."""
 
@@ -143,6 +149,15 @@ def figures(summary: Summary, spans: pl.DataFrame) -> dict[str, float | None]:
         else getattr(summary, metric.name)
         for metric in (*METRICS, *PER_RUN)
     }
+
+
+def mean_of(metric: Metric, values: Sequence[float | None]) -> float | None:
+    """Returns the geometric mean; of one value, exactly that value."""
+    known = [value for value in values if value is not None]
+    if not known:
+        return None
+    mean = metric.unscaled(fmean(metric.scaled(value) for value in known))
+    return min(max(mean, min(known)), max(known))
 
 
 QUANTILES: dict[str, tuple[tuple[str, ...], float]] = {

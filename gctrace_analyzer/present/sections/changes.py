@@ -7,9 +7,11 @@ from typing import TYPE_CHECKING
 
 from gctrace_analyzer import units
 from gctrace_analyzer.advise.sides import Pair, sides_of
+from gctrace_analyzer.analysis.thresholds import DEFAULT
 from gctrace_analyzer.present.document import Table
 from gctrace_analyzer.present.format import (
     NONE,
+    count,
     duration,
     mib,
     mib_per_s,
@@ -193,11 +195,26 @@ def of_load(pair: Pair) -> Table | None:
     return Table(("Explained by the load", was, "load alone", now, ""), "lrrrl", body)
 
 
-def gc_cpu_ranges(sides: Iterable[Side]) -> Iterator[str]:
-    """Yields the range of GC CPU of each side whose reports do not have a single value."""
+def few_cycles(sides: Iterable[Side]) -> Iterator[str]:
+    """Yields which sides have a run that is too short to compare its figures."""
     for side in sides:
-        if ends := [end for run in side.measured for end in run.summary.gc_cpu_range or ()]:
-            low, high = map(units.percent, (min(ends), max(ends)))
+        if few := [part for part in side.measured if not part.long_enough]:
+            least = min(few, key=lambda part: part.evidence)
+            what = "cycle" if least.summary.cycles < DEFAULT.min_cycles else "interval"
+            yield (
+                f"{printable(side.label)}: a run has only {count(least.evidence, what)}; rates, "
+                f"pauses, heap sizes and allocation are compared from {DEFAULT.min_cycles} on."
+            )
+
+
+def gc_cpu_ranges(sides: Iterable[Side]) -> Iterator[str]:
+    """Yields the range of GC CPU over the reports of each side, if one shows no single value."""
+    for side in sides:
+        summaries = [run.summary for run in side.measured]
+        if any(summary.gc_cpu_range for summary in summaries):
+            values = (one.gc_cpu_range or (one.gc_cpu_share,) for one in summaries)
+            known = [end for ends in values for end in ends if end is not None]
+            low, high = map(units.percent, (min(known), max(known)))
             yield f"{printable(side.label)} {between_text(low, high)}"
 
 

@@ -6,8 +6,7 @@ from collections import Counter
 from typing import TYPE_CHECKING
 
 from gctrace_analyzer.advise.sides import all_differences, sides_of
-from gctrace_analyzer.analysis.compare.change import BY_LOAD, ONE_RUN
-from gctrace_analyzer.analysis.thresholds import DEFAULT
+from gctrace_analyzer.analysis.compare.change import BY_LOAD, ONE_RUN, OTHER_PROCS
 from gctrace_analyzer.present.document import (
     Folded,
     Gap,
@@ -26,6 +25,7 @@ from gctrace_analyzer.present.sections.changes import (
     LOAD_NOTE,
     expectation,
     expectation_note,
+    few_cycles,
     figures,
     gc_cpu_ranges,
     letters,
@@ -205,14 +205,14 @@ def notes(pairs: Sequence[Pair]) -> Iterator[str]:
     """Yields sentences on what limits the figures of the sides."""
     if (measurement := pairs[0].measurement) is not None:
         yield from measured.notes(measurement)
-        yield from _few_cycles(side for side in sides_of(pairs) if side.cycles)
+        yield from few_cycles(side for side in sides_of(pairs) if side.cycles)
         return
     sides = sides_of(pairs)
     # Each benchmark is compared by its own runs, whatever the number of logs and processes.
     of_benchmarks = all(pair.benchmarks for pair in pairs)
     if len(pairs) > 1 or of_benchmarks:
         yield from _thrashing(pairs)
-    yield from () if of_benchmarks else _few_cycles(sides)
+    yield from () if of_benchmarks else few_cycles(sides)
     for side in sides:
         if side.processes > len(side.measured) and not of_benchmarks:
             runs = count(len(side.measured), "run")
@@ -221,7 +221,7 @@ def notes(pairs: Sequence[Pair]) -> Iterator[str]:
                 "them together."
             )
     if not of_benchmarks and (ranges := ", ".join(gc_cpu_ranges(sides))):
-        yield f"GC CPU is compared by one value of each run. Its report has a range: {ranges}."
+        yield f"GC CPU is compared by one value of each run. The reports have a range: {ranges}."
     if any(len(side.measured) < 2 for side in sides) and not of_benchmarks:
         where = "per side" if all(len(side.measured) < 2 for side in sides) else "on one side"
         yield (
@@ -229,18 +229,6 @@ def notes(pairs: Sequence[Pair]) -> Iterator[str]:
             "those of other programs; five runs per side measure it (before=a1.log,a2.log,… "
             "after=b1.log,…)."
         )
-
-
-def _few_cycles(sides: Iterable[Side]) -> Iterator[str]:
-    """Yields which sides have a run that is too short to compare its figures."""
-    for side in sides:
-        if few := [part for part in side.measured if not part.long_enough]:
-            least = min(few, key=lambda part: part.evidence)
-            what = "cycle" if least.summary.cycles < DEFAULT.min_cycles else "interval"
-            yield (
-                f"{printable(side.label)}: a run has only {count(least.evidence, what)}; rates, "
-                f"pauses, heap sizes and allocation are compared from {DEFAULT.min_cycles} on."
-            )
 
 
 def _thrashing(pairs: Sequence[Pair]) -> Iterator[str]:
@@ -376,10 +364,9 @@ _PRICES = {
 
 def _unsure(pair: Pair, *, is_price: bool) -> Iterator[str]:
     """Yields higher figures that may be the price of a gain, or lower ones that a loss may gain."""
-    other_procs = any(difference.what == "procs" for difference in pair.differences)
     for name, words in _PRICES.items():
         change = pair.changes.get(name)
-        if change is None or (name == "gc_cpu_share" and other_procs):
+        if change is None or change.no_verdict_because == OTHER_PROCS:
             continue
         doubt = "not significant" if change.verdict == "~" else "not judged"
         part = change.relative or 0.0
@@ -397,14 +384,12 @@ def costs(pair: Pair) -> dict[str, list[str]]:
         decider = measurement.decider.name
         words[pair.changes[decider].verdict or "~"].append(decider)
         return words
-    other_procs = any(difference.what == "procs" for difference in pair.differences)
     for name, (noun, less, more) in COSTS.items():
         if (change := pair.changes.get(name)) is None:
             continue
         part = change.relative
-        # Shares of different numbers of CPUs are not a change of GC CPU.
         is_named = name == "gc_per_s" and (words["better"] or words["worse"])
-        if part is None or is_named or (name == "gc_cpu_share" and other_procs):
+        if part is None or is_named:
             continue
         if change.verdict in ("better", "worse"):
             text = f"{percent(part).lstrip('+-')} {less if part < 0 else more}"

@@ -17,7 +17,7 @@ import pytest
 
 import gctrace_analyzer as gca
 from gctrace_analyzer import schema
-from gctrace_analyzer.analysis.compare.change import CONTENDED, FEW_CYCLES
+from gctrace_analyzer.analysis.compare.change import CONTENDED, FEW_CYCLES, OTHER_PROCS
 from gctrace_analyzer.analysis.compare.compare import (
     PRIOR_RUNS,
     Paired,
@@ -181,11 +181,22 @@ def test_a_limit_is_predicted_for_as_it_is_given_or_as_the_goals_show_it() -> No
 def test_a_range_of_gc_cpu_is_named_because_one_value_of_it_is_compared() -> None:
     text = " ".join(str(gca.compare(STEADY, DOUBLED)).split())
     assert (
-        "GC CPU is compared by one value of each run. Its report has a range: "
+        "GC CPU is compared by one value of each run. The reports have a range: "
         "steady-gogc200-go1.26.log 1.4–1.5 %." in text
     )
     assert "1.4–1.5 %" in str(gca.read(DOUBLED).summary())
     assert "one value" not in str(gca.compare(STEADY, STEADY))
+
+
+def test_the_range_of_gc_cpu_is_over_all_runs_of_a_side() -> None:
+    """A run with a single value was left out, so that the compared one was not in the range."""
+    costly = log("svc-a", "gogc50")
+    single = gca.read(costly).analysis.summary
+    assert single.gc_cpu_range is None
+    assert single.gc_cpu_share > 0.02
+    text = " ".join(str(gca.compare(STEADY, [DOUBLED, costly])).split())
+    (most,) = re.findall(r"a range: after 1\.4–(\S+) %", text)
+    assert float(most) == pytest.approx(100 * single.gc_cpu_share, rel=0.01)
 
 
 def test_a_few_rounds_that_other_work_disturbed_show_no_difference_of_times() -> None:
@@ -240,6 +251,10 @@ def test_a_different_gomaxprocs_is_reported_first(tmp_path: Path) -> None:
     found = gca.compare(STEADY, path)
     assert "GOMAXPROCS differs (2 → 4)" in " ".join(str(found).split())
     assert not found.comparable
+    for name in ("gc_cpu_share", "gc_cpu_with_idle_share", "assist_share_of_cpu"):
+        assert (found[name].verdict, found[name].is_tested) == (None, False)
+        assert found[name].no_verdict_because == OTHER_PROCS
+    assert found["assist_share_of_gc_cpu"].verdict
 
 
 def test_few_cycles_are_shown_without_a_verdict(tmp_path: Path) -> None:
