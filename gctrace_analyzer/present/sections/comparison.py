@@ -41,6 +41,7 @@ if TYPE_CHECKING:
 
     from gctrace_analyzer.advise.sides import Pair, Side
     from gctrace_analyzer.analysis.compare.rounds import Measurement
+    from gctrace_analyzer.analysis.rules.finding import Finding
     from gctrace_analyzer.present.document import Block, Document
 
 _FIRST = ("same_log", "other_gogc", "changed_gogc", "live_heap", "unclear_load")
@@ -235,10 +236,16 @@ def _thrashing(pairs: Sequence[Pair]) -> Iterator[str]:
     """Yields which other sides have too low a memory limit, so that it causes their figures."""
     first = problems(pairs)
     for side in sides_of(pairs):
-        for finding in side.findings():
-            text = f"{printable(side.label)}: {printable(finding.headline)}"
-            if finding.id == _THRASH and text not in first:
-                yield text
+        found = next((one for one in side.findings() if one.id == _THRASH), None)
+        if found and (text := _headline(side, found)) not in first:
+            yield text
+
+
+def _headline(side: Side, finding: Finding) -> str:
+    """Returns the headline of a finding of a side, and in how many other runs it is as well."""
+    runs = sum(any(one.id == finding.id for one in run.findings) for run in side.analyses)
+    likewise = f" Likewise in {count(runs - 1, 'other run')}." if runs > 1 else ""
+    return f"{printable(side.label)}: {printable(finding.headline)}{likewise}"
 
 
 def further_notes(pairs: Sequence[Pair]) -> Iterator[str]:
@@ -306,7 +313,7 @@ def problems(pairs: Sequence[Pair]) -> list[str]:
         own = (one for one in bad if one.id not in known and runs[one.id] > most)
         is_worse = any(change.verdict == "worse" for change in pair.changes.values())
         if is_worse and not pair.benchmarks and (worst := next(own, None)):
-            sentences.append(f"{printable(pair.after.label)}: {printable(worst.headline)}")
+            sentences.append(_headline(pair.after, worst))
     return sentences
 
 

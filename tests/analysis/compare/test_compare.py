@@ -188,6 +188,18 @@ def test_a_range_of_gc_cpu_is_named_because_one_value_of_it_is_compared() -> Non
     assert "one value" not in str(gca.compare(STEADY, STEADY))
 
 
+def test_what_runs_of_a_side_have_in_common_is_said_once() -> None:
+    tight, roomy = (
+        [f"samples/limits/{size}-mib-{number}.log.gz" for number in (1, 2, 3)]
+        for size in (88, 240)
+    )
+    text = " ".join(str(gca.compare({"tight": tight, "roomy": roomy})).split())
+    assert text.count("tight: GOMEMLIMIT is too low for the live heap") == 1
+    assert "of the CPU. Likewise in 2 other runs." in text
+    several = gca.compare({"roomy": roomy, "tight": tight, "same": tight})
+    assert str(several).count("Likewise in 2 other runs") == 2
+
+
 def test_the_range_of_gc_cpu_is_over_all_runs_of_a_side() -> None:
     """A run with a single value was left out, so that the compared one was not in the range."""
     costly = log("svc-a", "gogc50")
