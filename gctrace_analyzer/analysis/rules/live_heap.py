@@ -151,8 +151,8 @@ def _time_to_limit(facts: ProcessFacts, mib_per_h: float) -> str:
     live = facts.cycles["heap_live_mib"].drop_nulls()
     if not len(live) or (limit := nearest_limit(facts.settings, live[-1])) is None:
         return ""
-    seconds = 3600 * limit.room_mib / mib_per_h
-    return f". At this rate it reaches {limit.mib:,.0f} MiB in {duration_text(seconds)}"
+    time = duration_text(3600 * limit.room_mib / mib_per_h)
+    return f". At this rate the live heap alone reaches {limit.mib:,.0f} MiB in {time}"
 
 
 _SPIKE_POINTS = 2000

@@ -117,9 +117,9 @@ def test_a_heap_that_has_stopped_growing_is_not_called_a_leak(later: float, said
 def test_the_time_to_a_known_limit_is_given(name: str) -> None:
     text = log_of(60, every=60, **growing(1))
     (finding,) = matches(live_heap.live_heap_growth, facts_of(text, **{name: 1024.0}))
-    assert "it reaches 1,024 MiB in 14h" in finding.evidence
+    assert "the live heap alone reaches 1,024 MiB in 14h" in finding.evidence
     (beyond,) = matches(live_heap.live_heap_growth, facts_of(text, **{name: 100.0}))
-    assert "it reaches" not in beyond.evidence
+    assert "alone reaches" not in beyond.evidence
 
 
 def test_the_time_to_the_nearest_limit_above_the_live_heap_is_given() -> None:
@@ -127,7 +127,7 @@ def test_the_time_to_the_nearest_limit_above_the_live_heap_is_given() -> None:
     for limit, container, reached in ((1024.0, 512.0, 512), (100.0, 512.0, 512)):
         known = {"memory_limit_mib": limit, "container_limit_mib": container}
         (finding,) = matches(live_heap.live_heap_growth, facts_of(text, **known))
-        assert f"it reaches {reached} MiB" in finding.evidence
+        assert f"the live heap alone reaches {reached} MiB" in finding.evidence
 
 
 def test_a_steady_heap_does_not_grow() -> None:
