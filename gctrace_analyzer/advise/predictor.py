@@ -12,7 +12,7 @@ from gctrace_analyzer.advise.prediction.model import SOMETIMES, Prediction, Sett
 from gctrace_analyzer.advise.prediction.outcome import Outcome, Predictor, blank
 from gctrace_analyzer.advise.prediction.path import bursts_mib
 from gctrace_analyzer.advise.prediction.widths import FACTORS, QUANTITIES, interval, terms_of
-from gctrace_analyzer.advise.refusal import FEW_CYCLES, FRAGMENTED
+from gctrace_analyzer.advise.refusal import FEW_CYCLES, FRAGMENTED, fits_cpus
 from gctrace_analyzer.analysis.cycles import with_held
 from gctrace_analyzer.analysis.settings.limits import STACK_TIMES
 from gctrace_analyzer.analysis.settings.releases import may_limit
@@ -365,7 +365,9 @@ def _measured(baseline: Baseline) -> Row:
     """Returns the measured figures of the present setting, which replace the predicted ones."""
     load = baseline.measured
     assert load is not None
-    values = load.figures
+    values: Row = load.figures
+    if not fits_cpus(load):
+        values |= dict.fromkeys(("gc_cpu_share", "gc_cpu_with_idle_share", "gc_cpu_cores"))
     if baseline.load_model == "cpu-bound":
         values["run_time_ratio"] = 1.0
     ends = {

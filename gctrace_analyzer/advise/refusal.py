@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING
 
 from gctrace_analyzer.advise.prediction.load import ALWAYS_MARKING, NEEDED
@@ -15,6 +16,7 @@ from gctrace_analyzer.analysis.settings.naming import (
 )
 from gctrace_analyzer.analysis.settings.search import DRIFT_LOW
 from gctrace_analyzer.analysis.thresholds import DEFAULT
+from gctrace_analyzer.analysis.totals import ROUNDED
 
 if TYPE_CHECKING:
     import polars as pl
@@ -49,6 +51,10 @@ _MOST_FORCED = 0.2
 
 IMPOSSIBLE = "the log has values that no program can have"
 TOO_COARSE = "the clock of the log is too coarse for the CPU time of GC"
+_TOO_FEW_CPUS = (
+    "GC took more CPU time than {:.3g} CPUs have: the program ran with more, or the clock of the "
+    "log is too coarse"
+)
 MISSING = "most cycles have no line in the log"
 _STATE_LIMIT = "specify the memory limit that the program ran under"
 
@@ -123,7 +129,12 @@ def too_few(number: int, noun: str, since: str) -> str:
 def too_few_steady(steady: int, span_s: float = 0.0) -> str:
     """Returns the refusal for too few cycles, or too little of their time, after the start-up."""
     if steady >= DEFAULT.min_cycles:
-        return f"{steady} cycles in {span_s:.2g} s are too few: {DEFAULT.min_span_s:g} s are needed"
+        # Rounded down, because it is below the time that is needed.
+        shown = math.floor(1000 * span_s) / 1000
+        return (
+            f"{steady} cycles in {shown:g} s after the first {DEFAULT.warm_up_s:g} s are too few: "
+            f"{DEFAULT.min_span_s:g} s are needed"
+        )
     return too_few(steady, "steady cycle", f"after the first {DEFAULT.warm_up_s:g} s")
 
 
@@ -159,8 +170,8 @@ def refusal(
     """
     if load.cycles < DEFAULT.min_cycles or load.span_s < DEFAULT.min_span_s:
         return too_few_steady(load.cycles, load.span_s)
-    if too_coarse:
-        return TOO_COARSE
+    if too_coarse or not fits_cpus(load):
+        return TOO_COARSE if too_coarse else _TOO_FEW_CPUS.format(load.cpus)
     if load.alloc <= 0 or (load.true_live <= 0 and not now.ballast):
         return _forced(load) or (
             "sizes in whole MiB do not show "
@@ -184,6 +195,11 @@ def refusal(
             return THRASHING
         return f"an unknown memory limit sets the heap goal; {_STATE_LIMIT}"
     return _contradiction(load, now, inferred=inferred)
+
+
+def fits_cpus(load: Load) -> bool:
+    """Returns whether GC took no more CPU time than the CPUs have."""
+    return load.gc_cpu_with_idle_share <= ROUNDED
 
 
 def _forced(load: Load) -> str:

@@ -254,7 +254,7 @@ class Totals:
         """
         above, below = self.rates[name]
         spent_s, capacity_s = self.rates["gc_cpu_with_idle_share"]
-        is_hidden = name in _OF_ALL_CPUS and spent_s > _ROUNDED * capacity_s
+        is_hidden = name in _OF_ALL_CPUS and spent_s > ROUNDED * capacity_s
         time_s = below if name in _OF_TIME else self.rates["gc_cpu_cores"][1]
         is_hidden |= name in _OF_TIME | _OF_ALL_CPUS and 0 < time_s < _SHORTEST_S
         return above / below if below > 0 and not is_hidden else None
@@ -292,7 +292,7 @@ _HIDES = 1 / 3
 """Share of the allocation by which truncated sizes may be off. Above it, the ends of the sum's
 interval differ more than twofold, and the allocation is unknown."""
 
-_ROUNDED = 1.02
+ROUNDED = 1.02
 """Multiple of the time of all processors. If GC took more, truncated times hide the real length."""
 
 _OF_ALL_CPUS = frozenset(

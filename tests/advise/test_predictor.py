@@ -46,6 +46,7 @@ def test_a_log_without_cycles_has_no_baseline() -> None:
     [
         ({"count": 4}, "only 2 steady cycles after the first 0.5 s; at least 5 are needed"),
         ({"count": 300, "every": 0.002, "mark": 1}, "s are too few: 0.4 s are needed"),
+        ({"count": 449, "every": 0.002, "mark": 1}, " 0.398 s after the first 0.5 s are"),
         (
             {"start": 100, "end": 100, "live": 100, "goal": 200},
             "do not show how much the program allocates",
@@ -57,6 +58,19 @@ def test_a_log_that_shows_no_load_is_refused_with_the_reason(
 ) -> None:
     text = log_of(**({"count": 100} | values))
     assert reason in str(read_text(text).advice.baseline.refused)
+
+
+def test_more_gc_than_a_cpu_limit_allows_is_neither_shown_nor_predicted(tmp_path: Path) -> None:
+    """The limit is one to come: the log was recorded with more CPUs."""
+    path = tmp_path / "run.log"
+    path.write_text(log_of(100, every=0.1, mark=50))
+    free, limited = (gca.read(path, cpu_limit=cpus) for cpus in (None, 0.01))
+    assert free.advice.baseline.refused is None
+    assert "GC took more CPU time than 0.01 CPUs have" in str(limited.advice.baseline.refused)
+    rows = limited.whatif(["100", "200"]).frame
+    for name in ("gc_cpu_share", "gc_cpu_with_idle_share", "gc_cpu_cores"):
+        assert rows[name].null_count() == len(rows)
+    assert rows["heap_peak_mib"].null_count() == 0
 
 
 def test_gogc_off_needs_a_memory_limit(tmp_path: Path) -> None:
