@@ -1067,6 +1067,25 @@ def test_several_dumps_do_not_ask_for_a_second_one() -> None:
     assert "No GC pause was measured. Only a second dump" in " ".join(never.split())
 
 
+def test_two_dumps_without_times_show_what_lies_between_them(tmp_path: Path) -> None:
+    """They were asked for a second dump again."""
+    text = "Alloc = {} MiB\nTotalAlloc = {} MiB\nSys = {} MiB\nNumGC = {}\n"
+    paths = [tmp_path / "first.txt", tmp_path / "later.txt"]
+    for path, values in zip(paths, ((67, 98, 81, 6), (43, 239, 86, 11)), strict=True):
+        path.write_text(text.format(*values))
+    one, two = (
+        " ".join(plain(document(gca.read(*paths[:n]).report())).split()) for n in (1, 2)
+    )
+    assert "second dump" not in one + two
+    assert "take several dumps with their times" in one.replace("record", "take")
+    assert (
+        "Between the two dumps, if they are of the same run, the program ran 5 GC cycles and "
+        "allocated 141 MiB; they have no times, so there are no rates." in two
+    )
+    together = plain(document(read_text("".join(path.read_text() for path in paths)).report()))
+    assert "Between the two dumps, the program ran 5 GC cycles" in " ".join(together.split())
+
+
 def test_a_note_that_a_finding_has_said_is_not_repeated() -> None:
     log = CORPUS / "wild" / "gogc-minus-one-goal-17592186044415.log"
     brief = plain(document(gca.read(log).report()), everything=False)

@@ -12,6 +12,7 @@ from gctrace_analyzer.analysis.metrics import since_start
 from gctrace_analyzer.analysis.printed_shares import percent_text
 from gctrace_analyzer.ingest.believable import ABSURD_S
 from gctrace_analyzer.ingest.memstats import fields
+from gctrace_analyzer.ingest.rows import complete
 from gctrace_analyzer.present.document import KeyFigure
 from gctrace_analyzer.present.format import (
     count,
@@ -54,10 +55,40 @@ def costs(report: Report) -> Iterator[str]:
     if is_little(report):
         return
     dump = "scrape" if report.is_scraped else "dump"
-    if len(report.analysis.tables["memstats"]) > len(rows):
+    dumps = report.analysis.tables["memstats"]
+    yield from _between(dumps)
+    if len(dumps) > len(rows) or _have_no_times(dumps):
         yield f"Only {dump}s with times, and a cycle between them, show what GC costs now."
     else:
         yield f"Only a second {dump}, some time later, shows what GC costs now."
+
+
+def is_second_enough(report: Report) -> bool:
+    """Returns whether the input is one dump, and a later one would show what GC costs."""
+    dumps = report.analysis.tables["memstats"]
+    counted = report.analysis.dumps.since_start["gc_cycles"].count()
+    return len(dumps) == 1 and counted > 0 and not _have_no_times(dumps)
+
+
+def _have_no_times(dumps: pl.DataFrame) -> bool:
+    names = ("logged_at", "elapsed_s", "last_gc_unix_ns", "pause_total_ns", "gc_cpu_s")
+    return all(dumps[name].null_count() == len(dumps) for name in names)
+
+
+def _between(dumps: pl.DataFrame) -> Iterator[str]:
+    """Yields what lies between two dumps without times, if their counters show it."""
+    known = complete(dumps, "num_gc", "total_alloc_bytes").sort("num_gc")
+    if len(known) != 2 or not _have_no_times(dumps):
+        return
+    cycles, allocated = (
+        known[name][1] - known[name][0] for name in ("num_gc", "total_alloc_bytes")
+    )
+    if allocated > 0:
+        of = ", if they are of the same run" * (known["process"].n_unique() > 1)
+        yield (
+            f"Between the two dumps{of}, the program ran {count(cycles, 'GC cycle')} and allocated "
+            f"{mib(allocated / MIB)}; they have no times, so there are no rates."
+        )
 
 
 # A word between head and heap would be another write, whose heap may be another program's.

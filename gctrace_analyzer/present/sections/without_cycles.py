@@ -49,6 +49,7 @@ from gctrace_analyzer.present.sections.since_start import (
     force_less,
     is_costly,
     is_little,
+    is_second_enough,
     of_unread,
 )
 from gctrace_analyzer.units import MIB
@@ -188,8 +189,7 @@ def _next_of_used(states: pl.DataFrame, used: list[str], settings: Settings) -> 
 
 def _costs(report: Report) -> str:
     """Returns how to see what GC costs; two dumps of its counters are enough."""
-    counted = report.analysis.dumps.since_start["gc_cycles"].count()
-    if len(report.analysis.tables["memstats"]) != 1 or not counted:
+    if not is_second_enough(report):
         return _COSTS
     return (
         "To see what GC costs, take a second dump later (`gctrace-analyze "
