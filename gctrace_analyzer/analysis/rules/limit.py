@@ -156,14 +156,17 @@ def _thrashed_in_passing(facts: ProcessFacts) -> bool:
 
 def cost_of_thrashing(facts: ProcessFacts) -> str:
     """Returns the cost of thrashing, if high: of the whole run if it lasted nearly as long."""
-    summary, worst = facts.summary, _longest(facts)
-    whole = total(_lengths(facts)) >= _MOST_OF_RUN * (summary.span_s or 0.0)
-    share = summary.gc_cpu_share if whole else worst["gc_cpu_share"]
+    summary, episodes, lengths = facts.summary, facts.thrashing, _lengths(facts)
+    whole = total(lengths) >= _MOST_OF_RUN * (summary.span_s or 0.0)
+    shares = episodes["gc_cpu_share"]
+    mean = None if shares.null_count() else total(shares * lengths) / total(lengths)
+    share = summary.gc_cpu_share if whole else mean
     if share is None:
-        rate = worst["gc_per_s"] or 0.0
+        rate = _longest(facts)["gc_per_s"] or 0.0
         return f": GC runs {digits(rate, 2)} times a second"
     # The report shows the share of the whole run next to it.
-    time = "" if whole else f" for {duration_text(worst['end_s'] - worst['start_s'])}"
+    times = f" ({len(episodes):,} episodes)" if len(episodes) > 1 else ""
+    time = "" if whole else f" for {duration_text(total(lengths))}{times}"
     takes, text = ("takes", gc_cpu_text(summary)) if whole else ("took", percent(share))
     most = max(summary.gc_cpu_range) if whole and summary.gc_cpu_range else share
     if most >= facts.thresholds.gc_cpu_warn:

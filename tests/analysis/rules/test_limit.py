@@ -209,6 +209,19 @@ def test_thrashing_for_most_of_a_run_costs_what_the_run_costs(
     assert found.headline.startswith(f"GOMEMLIMIT is too low for the live heap: {cost}.")
 
 
+def test_the_cost_of_several_episodes_is_that_of_all_of_them() -> None:
+    facts = facts_of(log_of(60))
+    episodes = thrashing((1.0, 3.0), (4.0, 10.0), gc_cpu_share=[0.2, 0.4])
+    summary = replace(facts.summary, span_s=60.0)
+    (found,) = matches(limit.limit_thrash, replace(facts, summary=summary, episodes=episodes))
+    cost = "GC took 35 % of the CPU for 8.0 s (2 episodes)."
+    assert (found.headline or "").startswith(f"GOMEMLIMIT is too low for the live heap: {cost}")
+    assert "thrashed 2 times, 8.0 s in total" in found.evidence
+    unknown = thrashing((1.0, 3.0), (4.0, 10.0), gc_cpu_share=[0.2, None])
+    (found,) = matches(limit.limit_thrash, replace(facts, summary=summary, episodes=unknown))
+    assert ": GC runs 12 times a second." in (found.headline or "")
+
+
 def test_thrashing_that_ended_says_so_and_what_holds_since_then() -> None:
     facts = facts_of(log_of(60))
     end_s = facts.cycles["end_s"].to_list()
