@@ -213,8 +213,8 @@ def gc_cpu_ranges(sides: Iterable[Side]) -> Iterator[str]:
         summaries = [run.summary for run in side.measured]
         if any(summary.gc_cpu_range for summary in summaries):
             values = (one.gc_cpu_range or (one.gc_cpu_share,) for one in summaries)
-            known = [end for ends in values for end in ends if end is not None]
-            low, high = map(units.percent, (min(known), max(known)))
+            ends = [end for both in values for end in both if end is not None]
+            low, high = map(units.percent, (min(ends), max(ends)))
             yield f"{printable(side.label)} {between_text(low, high)}"
 
 

@@ -236,8 +236,8 @@ def _thrashing(pairs: Sequence[Pair]) -> Iterator[str]:
     """Yields which other sides have too low a memory limit, so that it causes their figures."""
     first = problems(pairs)
     for side in sides_of(pairs):
-        found = next((one for one in side.findings() if one.id == _THRASH), None)
-        if found and (text := _headline(side, found)) not in first:
+        thrash = next((one for one in side.findings() if one.id == _THRASH), None)
+        if thrash and (text := _headline(side, thrash)) not in first:
             yield text
 
 

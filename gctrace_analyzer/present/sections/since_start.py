@@ -77,14 +77,14 @@ def _have_no_times(dumps: pl.DataFrame) -> bool:
 
 def _between(dumps: pl.DataFrame) -> Iterator[str]:
     """Yields what lies between two dumps without times, if their counters show it."""
-    known = complete(dumps, "num_gc", "total_alloc_bytes").sort("num_gc")
-    if len(known) != 2 or not _have_no_times(dumps):
+    counters = complete(dumps, "num_gc", "total_alloc_bytes").sort("num_gc")
+    if len(counters) != 2 or not _have_no_times(dumps):
         return
     cycles, allocated = (
-        known[name][1] - known[name][0] for name in ("num_gc", "total_alloc_bytes")
+        counters[name][1] - counters[name][0] for name in ("num_gc", "total_alloc_bytes")
     )
     if allocated > 0:
-        of = ", if they are of the same run" * (known["process"].n_unique() > 1)
+        of = ", if they are of the same run" * (counters["process"].n_unique() > 1)
         yield (
             f"Between the two dumps{of}, the program ran {count(cycles, 'GC cycle')} and allocated "
             f"{mib(allocated / MIB)}; they have no times, so there are no rates."

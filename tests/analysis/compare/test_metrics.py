@@ -8,8 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gctrace_analyzer import schema
-from gctrace_analyzer.analysis.compare.compare import mean_of
-from gctrace_analyzer.analysis.compare.metrics import METRICS, Metric
+from gctrace_analyzer.analysis.compare.metrics import METRICS, Metric, mean_of
 from gctrace_analyzer.analysis.durations import correct_durations, on_real_cpus
 from gctrace_analyzer.analysis.metrics.dump_points import points
 from gctrace_analyzer.analysis.metrics.typical import summarize as of_intervals
