@@ -53,6 +53,7 @@ def run(
         "start_s": [float(n) for n in range(cycles)],
         "begin_s": [float(n) for n in range(cycles)],
         "heap_peak_mib": (peaks or [1] * cycles)[:cycles],
+        "procs": [4] * cycles,
     })  # fmt: skip
     names = [metric.name for metric in METRICS]
     return Measured(
