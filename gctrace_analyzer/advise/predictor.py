@@ -258,7 +258,7 @@ def _predicted(baseline: Baseline, setting: Setting, horizon_s: float) -> Outcom
     center, others = _alternatives(baseline, setting, horizon_s)
     row["refused"] = row["refused"] or _too_few(baseline.load, center)
     row |= {
-        "thrash": _thrash(center, others, holds=_holds_highest(baseline, setting)),
+        "thrash": _thrash(baseline, setting, center, others),
         "thrash_share": center.thrash_share,
         "heap_goal_mib": center.goal,
         "effective_gogc": center.effective_gogc,
@@ -403,21 +403,18 @@ def _alternatives(
     return center, tuple(others)
 
 
-def _holds_highest(baseline: Baseline, setting: Setting) -> bool:
-    """Returns whether a memory limit is above the largest observed live heap."""
-    highest = baseline.highest
-    return highest is None or not setting.limit or setting.limit > highest.held
-
-
-def _thrash(center: Prediction, others: Sequence[Prediction], *, holds: bool) -> str:
+def _thrash(
+    baseline: Baseline, setting: Setting, center: Prediction, others: Sequence[Prediction]
+) -> str:
     """Returns whether the setting thrashes, or may do so under a plausible assumption."""
-    if not holds:
+    highest = baseline.highest
+    if highest is not None and setting.limit and setting.limit <= highest.held:
         return "certain"
-    if center.thrash == "no" and any(other.thrash != "no" for other in others):
+    if baseline.whole and center.thrash == "no" and baseline.near_live_heap(setting):
+        # The calm part may lack what made the rest thrash.
         return "risk"
-    if center.thrash == "certain" and any(other.thrash != "certain" for other in others):
-        return "risk"
-    return center.thrash
+    is_sure = all(other.thrash == center.thrash for other in others)
+    return center.thrash if is_sure else "risk"
 
 
 def _too_few(load: Load, center: Prediction) -> str | None:

@@ -23,10 +23,14 @@ def raising(predictor: Predictor, limit: float) -> str:
         return f"raise GOMEMLIMIT to at least {limit:,.0f} MiB"
     if is_raised_by(predictor, highest):
         return f"raise GOMEMLIMIT to {highest:,.0f} MiB, {most_that_fits(predictor, limit)}"
-    room = container_for(predictor, limit)
+    # The lowest limit that would be recommended in a larger container, and the one without risk.
+    least = predictor.least_limit_mib or 0.0
+    least = least if least > highest else limit
+    room, roomy = container_for(predictor, least), container_for(predictor, limit)
+    better = f", better {roomy:,} and {limit:,.0f} MiB" if least < limit else ""
     return (
         f"raise the container's memory limit to at least {room:,} MiB and GOMEMLIMIT to at least "
-        f"{limit:,.0f} MiB"
+        f"{least:,.0f} MiB{better}"
     )
 
 

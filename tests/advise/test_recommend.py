@@ -482,13 +482,33 @@ def test_a_limit_that_the_container_has_no_room_for_is_raised_together_with_it(
     report = gca.read(
         SAMPLES / "refill" / "service.log.gz", container_limit=f"{room_mib}MiB"
     ).report()
-    raising = "raise the container's memory limit to at least 236 MiB and GOMEMLIMIT to at least 212 MiB"
+    raising = (
+        "raise the container's memory limit to at least 157 MiB and GOMEMLIMIT to at least "
+        "141 MiB, better 236 and 212 MiB"
+    )
     (why,) = report.advice.recommendations.filter("now")["why"]
     assert why.endswith(f": {raising}, or reduce the live heap")
     assert report.verdict is not None
     assert report.verdict.action.startswith(
         f"R{raising[1:]} (1.5 × the 141 MiB that the live heap "
     )
+
+
+def test_the_least_limit_that_fits_is_one_for_recommend_what_if_and_the_container() -> None:
+    log = SAMPLES / "refill" / "service.log.gz"
+
+    def read(room_mib: int | None = None) -> gca.Run:
+        room = f"{room_mib}MiB" if room_mib else None
+        return gca.read(log, gogc=100, memory_limit="104MiB", container_limit=room)
+
+    why = read(150).recommend()["why"][0]
+    room, least = (int(text) for text in re.findall(r"at least (\d+) MiB", why))
+    tried = read(room).recommend()
+    assert (tried["now"][0], tried["memory_limit_mib"][0]) == (False, least)
+    assert read(room - 1).recommend()["now"][0]
+    limits = [least - 14, least - 1, least, least + 50]
+    marks = read().whatif(memory_limit=limits).filter(~pl.col("now"))["thrash"]
+    assert marks.to_list() == ["risk", "risk", "no", "no"]
 
 
 def test_a_limit_that_is_called_tight_is_among_the_settings_that_are_weighed() -> None:

@@ -106,7 +106,7 @@ def test_the_memory_that_a_log_prints_next_to_its_cycles_bounds_the_limit_that_i
     report = read_text("".join([*cycles[:4], sizes, cycles[4]])).report()
     assert report.advice.baseline.non_heap_mib < 10
     assert report.verdict is not None
-    assert "Raise the container's memory limit to at least 8" in report.verdict.action
+    assert "Raise the container's memory limit to at least 580 MiB" in report.verdict.action
 
 
 def leak_into_limit() -> str:

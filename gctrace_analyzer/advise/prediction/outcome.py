@@ -191,7 +191,10 @@ class Predictor:
         live = f"the largest live heap, bursts aside ({whole_mib(most):,} MiB)"
         if setting.limit < most:
             return f"below {live}: the program thrashes while the heap is that large"
-        return f"less than 25 % above {live}: the program may thrash"
+        return (
+            f"less than the {least:,.0f} MiB for other memory and 25 % above {live}: the program "
+            "may thrash"
+        )
 
     def impossible(self, setting: Setting) -> str | None:
         """Returns why a setting is impossible for any program; None if it is possible."""
