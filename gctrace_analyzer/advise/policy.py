@@ -310,9 +310,10 @@ def _worth_it(
         return None, _none_fits(predictor, wanted.dear)
     # Where the load is not known, a shorter run time is only an assumption.
     is_by_time = present["run_time_ratio"] is not None and predictor.load_is_known
-    low = present["gogc"] is not None and present["gogc"] < DEFAULT.low_gogc
+    low = (present["gogc"] or math.inf) < DEFAULT.low_gogc
     least_cpu = DEFAULT.low_gogc_cpu if low else DEFAULT.gc_cpu_warn
     is_low = aim == "balanced" and present["gc_cpu_share"] < least_cpu
+    is_low &= not predictor.gc_slows
     enough = low_enough(present, least_cpu, predictor.dear_until_s)
     if is_low and not is_by_time:
         return None, enough

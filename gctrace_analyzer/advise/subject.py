@@ -230,10 +230,10 @@ def is_doubtful_kill(analysis: Analysis, process: int | None) -> bool:
     return any(death.proven and death.confidence == "low" for death in kills)
 
 
-def lacks_room(analysis: Analysis, process: int | None) -> bool:
-    """Returns whether the memory limit of the process is reported as too low."""
-    tight = (own for own in analysis.findings if own.id == "GC015" and own.needs_action)
-    return any(finding.process == process for finding in tight)
+def needs_action(analysis: Analysis, process: int | None, *findings: str) -> bool:
+    """Returns whether the report asks for action on one of these findings of the process."""
+    own = (finding for finding in analysis.findings if finding.process == process)
+    return any(finding.id in findings and finding.needs_action for finding in own)
 
 
 def unexplained_kill(analysis: Analysis, process: int | None) -> str | None:

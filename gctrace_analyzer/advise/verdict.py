@@ -422,23 +422,11 @@ def _action(root: Finding, effects: list[Finding], advice: Advice) -> str:
         refused = advice.baseline.refused
         if refused:
             return f"{less}. No setting can be recommended: {refused}."
-        if (other := _with_less_gc_cpu(advice)) is not None:
-            return f"{less}, or try {with_effects(other, advice)}"
         why = (present_row(advice)["why"] or "").removeprefix("no change: ")
         # GC CPU that is low after the start-up does not answer the finding.
         has_reason = why and not why.startswith("GC CPU is")
         return f"{less}. {why[0].upper()}{why[1:]}." if has_reason else f"{less}."
     return root.advice
-
-
-def _with_less_gc_cpu(advice: Advice) -> Row | None:
-    """Returns a listed setting whose whole interval of GC CPU is below the present, if any."""
-    names = ("gogc", "gc_cpu_with_idle_share")
-    gogc, gc_cpu = (pl.lit(present_row(advice)[name], pl.Float64) for name in names)
-    higher = (pl.col("gogc") > gogc) & (pl.col("ballast_mib") == 0)
-    is_less = pl.col("gc_cpu_with_idle_share_high") < gc_cpu
-    less = advice.recommendations.filter(higher, is_less)
-    return less.row(0, named=True) if len(less) else None
 
 
 def _about_leak(root: Finding, first: Row | None, advice: Advice, *, thrashes: bool) -> str:

@@ -184,10 +184,18 @@ def assisting(count: int, every: float, times: int, assist: float) -> list[str]:
     return log_of(count, every=every, **cost, **sizes).splitlines(keepends=True)
 
 
-def test_a_setting_with_surely_less_gc_cpu_is_named_where_goroutines_assist() -> None:
-    found = of("".join(assisting(600, 0.015, 2, 1.2)))
+@pytest.mark.parametrize("assist", [1.2, 1.6])
+def test_the_action_and_the_recommended_settings_are_one_answer(assist: float) -> None:
+    report = read_text("".join(assisting(600, 0.015, 2, assist))).report()
+    found, first = report.verdict, report.advice.recommendations.row(0, named=True)
+    assert found is not None
     assert found.finding == "GC005"
-    assert "shows where), or try GOGC=150, if the container has room" in found.action
+    assert "GC CPU is" not in first["why"], "the finding is not about GC CPU"
+    if first["now"]:
+        assert "try" not in found.action
+        assert first["why"].removeprefix("no change: ") in found.action
+    else:
+        assert f"GOGC={first['gogc']:g}," in found.action
 
 
 def test_a_present_setting_under_which_gc_costs_little_needs_no_action() -> None:

@@ -57,6 +57,7 @@ class Predictor:
         set_at_kill_mib: the memory limit that a post-mortem says to set; None if none.
         is_doubtful_kill: whether a kill that limits depend on may be that of another program.
         lacks_room: whether the report says that the present memory limit is too low.
+        gc_slows: whether the report says that GC slows the program beyond its CPU time.
         dear_until_s: when GC CPU fell below what is warned at, if the whole log has more.
         load: what the program does to the heap, cycle by cycle; None without gctrace.
         load_model: `fixed-rate`, `cpu-bound` or `between`.
@@ -87,6 +88,7 @@ class Predictor:
     set_at_kill_mib: float | None = None
     is_doubtful_kill: bool = False
     lacks_room: bool = False
+    gc_slows: bool = False
     dear_until_s: float | None = None
     load: Load | None
     whole: Load | None
