@@ -85,7 +85,9 @@ def test_a_shorter_run_time_of_an_assumed_load_is_no_reason_where_gc_costs_littl
     other |= {"run_time_ratio": 0.93, "gc_cpu_with_idle_share": 0.1}
     wanted: Any = SimpleNamespace(aim="balanced", dear=list)
     for is_known in (True, False):
-        predictor: Any = SimpleNamespace(load_is_known=is_known, dear_until_s=None, gc_slows=False)
+        predictor: Any = SimpleNamespace(
+            load_is_known=is_known, dear_until_s=None, gc_slows=False
+        )
         chosen, _ = _worth_it([other], present, predictor, wanted)
         assert (chosen is other) == is_known
 
