@@ -348,6 +348,9 @@ def _with_alternative(part: Part, seen: pl.DataFrame, known: Known, *, limited: 
     top = median(rows["goal"])
     ends = search.near(top)
     if known.gogc.wins and (known.gogc.value or 0.0) > (1 + STATED_TOLERANCE) * high:
+        if (rows["goal"] < ends[0]).sum() >= _FEWEST_RAISED:
+            # Goals below any limit that allows the others follow another GOGC than the stated one.
+            return part
         # A GOGC that is known for sure is too high for these goals.
         return part._replace(state=State(known.gogc.value or math.inf, top, search.LIMIT))
     is_near = rows["goal"].is_between(*ends).sum() >= _MOSTLY * len(rows)

@@ -408,6 +408,18 @@ def test_what_the_user_gives_wins() -> None:
     assert "GC027" in run_of(text, gogc=200).findings()["id"].to_list()
 
 
+@pytest.mark.parametrize("stated", [50, 200])
+def test_goals_at_many_live_heaps_contradict_a_gogc_that_is_too_low_or_too_high(
+    stated: int,
+) -> None:
+    """No memory limit explains goals of a third of the later ones."""
+    live = {"live": lambda n: min(4 * n, 35), "goal": lambda n: 2 * min(4 * (n - 1), 35) or 4}
+    sizes = {"start": lambda n: live["goal"](n) - 1, "end": live["goal"]}
+    run = run_of(log_of(40, **live, **sizes), gogc=stated)
+    assert "GC027" in run.findings()["id"].to_list()
+    assert f"GOGC={stated} was given, but the effective" in run.recommend()["why"][0]
+
+
 @pytest.mark.parametrize(("gogc", "source"), [(100, "stated"), (400, "inferred")])
 def test_what_was_stated_at_the_start_holds_until_the_goals_contradict_it(
     gogc: int, source: str
