@@ -273,7 +273,8 @@ def _effective_gogc(facts: ProcessFacts) -> float | None:
     "higher limit.",
     condition="In the cycles whose goal was set by the memory limit (at least "
     "{t.level_cycles}), the median effective GOGC is under {t.limit_gogc_warn:.0f}; bad under "
-    "{t.limit_gogc_bad:.0f}. Only a note if {t.level_cycles} or more later goals left more "
+    "{t.limit_gogc_bad:.0f}. Otherwise only a note if GC takes less than {t.gc_cpu_little:.0%} of "
+    "the CPU, if {t.level_cycles} or more later goals left more "
     "room above a live heap of that size, or if other cycles take most of the GC CPU time and are "
     "among the last {t.level_cycles}.",
     advice="Raise the memory limit, or keep less in memory: the less room is left, the more "
@@ -311,8 +312,11 @@ def limit_tight(facts: ProcessFacts) -> Iterator[Evidence]:
         if since is None and s.gc_cpu_share is not None:
             runs += f" and takes {gc_cpu_text(s)} of the CPU"
         close = f"GOMEMLIMIT leaves the live heap {room}{_taken(facts)}, so GC runs {runs}."
+        # Far from thrashing, it is no problem if all GC costs little.
+        most = max(s.gc_cpu_range or (s.gc_cpu_share or 1.0,))
+        is_little = since is None and most < t.gc_cpu_little
         yield Evidence(
-            "bad" if gogc < t.limit_gogc_bad else "warn",
+            "bad" if gogc < t.limit_gogc_bad else "info" if is_little else "warn",
             close,
             {"effective_gogc_p50": gogc},
             start_s=since,

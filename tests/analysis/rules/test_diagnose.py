@@ -314,7 +314,7 @@ def test_a_single_long_pause_does_not_come_before_what_happens_all_the_time() ->
 
 def test_a_tight_limit_leads_although_one_pause_was_long(tmp_path: Path) -> None:
     gogc30 = {"start": 125, "end": 128, "goal": 130, "live": lambda n: 95 + 5 * (n % 3)}
-    text = log_of(60, every=0.5, **gogc30).splitlines()
+    text = log_of(60, every=0.2, **gogc30).splitlines()
     text[40] = text[40].replace(": 0.02+5", ": 30+5")
     found = read_lines(tmp_path, *text, memory_limit="140MiB")
     by_id = {each.id: each for each in found.analysis.findings}

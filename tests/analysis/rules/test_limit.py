@@ -42,8 +42,19 @@ def test_goals_at_the_live_heap_do_not_prove_a_limit() -> None:
 def test_little_headroom_under_the_limit_is_a_warning_and_then_bad(
     goal: int, severity: str
 ) -> None:
-    (finding,) = matches(limit.limit_tight, facts_of(log_of(60, goal=goal, **CONSTANT_GOAL)))
+    text = log_of(60, every=0.1, goal=goal, **CONSTANT_GOAL)
+    (finding,) = matches(limit.limit_tight, facts_of(text))
     assert finding.severity == severity
+
+
+def test_little_headroom_is_no_problem_where_gc_costs_little() -> None:
+    """As with a low GOGC."""
+    text = log_of(60, every=2, goal=140, **CONSTANT_GOAL)
+    (finding,) = matches(limit.limit_tight, facts_of(text))
+    assert finding.severity == "info"
+    verdict = read_text(text).report().verdict
+    assert verdict is not None
+    assert "not a problem" in verdict.sentence
 
 
 @pytest.mark.parametrize(

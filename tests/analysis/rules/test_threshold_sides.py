@@ -215,7 +215,7 @@ CASES = [
     Case(long_pauses.long_sweep_termination, "long pauses", "stw_bad_ms", "p99_ms", "bad", "warn", "warn"),
     Case(limit.limit_bound, "limited", "level_cycles", "cycles", "info", "info", None),
     Case(limit.limit_tight, "limited", "limit_gogc_warn", "effective_gogc_p50", None, None, "bad"),
-    Case(limit.limit_tight, "limited", "limit_gogc_bad", "effective_gogc_p50", "warn", "warn", "bad"),
+    Case(limit.limit_tight, "limited", "limit_gogc_bad", "effective_gogc_p50", "info", "info", "bad"),
     Case(limit.limit_tight, "limited", "level_cycles", lambda f: len(f.limited_cycles), "bad", "bad", None),
     Case(limit.gogc_off_idle, "limited and idle", "periodic_s", 190.0, "info", None, None),
     Case(limit.limit_without_headroom, "limited", "limit_headroom", 0.75, "warn", "warn", None, settings={"memory_limit_mib": 750, "container_limit_mib": 1000}),
