@@ -148,11 +148,14 @@ def method(pairs: Sequence[Pair]) -> str:
     """Returns how changes and intervals were computed."""
     if (measurement := pairs[0].measurement) is not None:
         return measured.method(pairs, measurement)
-    several = len(pairs) > 1
-    baseline = printable(pairs[0].before.label) if several else "the value before"
+    sides = [pairs[0].before, *(pair.after for pair in pairs)]
+    baseline = printable(sides[0].label) if len(pairs) > 1 else "the value before"
+    means = " Figures of several runs are their geometric means."
     return (
         f"Change: relative to {baseline}, with its 95 % interval. ~: not significant. –: not "
         "judged, such as a maximum, a different load and its effects, or the heap goal."
+        + means
+        * any(len(side.measured) > 1 for side in sides)
     )
 
 

@@ -303,6 +303,11 @@ def _legend(answers: Answers) -> Iterator[str]:
             if services["assist_share_of_gc_cpu"].count()
             else []
         ),
+        *(
+            ["pauses p99 are those of its worst process"]
+            if services["stw_p99_ms"].count()
+            else []
+        ),
     ]
     orders = [
         *(
