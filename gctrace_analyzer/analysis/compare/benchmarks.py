@@ -7,7 +7,6 @@ operation.
 from __future__ import annotations
 
 from dataclasses import replace
-from statistics import fmean
 from typing import TYPE_CHECKING
 
 import polars as pl
@@ -39,6 +38,9 @@ if TYPE_CHECKING:
 _NO_RESULTS = (*PROPORTIONAL, "alloc_mib_per_s")
 
 _GC_CPU = "gc_cpu_ns_per_op"
+OF_MACHINE = ("ns_per_op", _GC_CPU)
+"""The figures of a benchmark that depend on the machine."""
+
 _SLOWER = 1.1
 """Factor on the time of operations that shows a slower machine; less may be chance."""
 
@@ -95,30 +97,27 @@ def compare_benchmarks(
             for metric, change in changes.items()
         }
     # In rounds, both sides had the same machine.
-    if rounds is None and (factor := _factor_of_machine(result)) is not None:
+    if rounds is None and _is_of_machine(result):
         for own in result.values():
-            own[_GC_CPU] = _on_other_machine(own[_GC_CPU], factor - 1)
+            own |= {
+                metric: replace(own[metric], verdict=None, no_verdict_because=OTHER_MACHINE)
+                for metric in OF_MACHINE
+                if own[metric].is_tested
+            }
     return result
 
 
-def _factor_of_machine(benchmarks: Mapping[str, Mapping[str, Change]]) -> float | None:
-    """Returns the common factor of all times if a slower machine explains it; else None.
+def _is_of_machine(benchmarks: Mapping[str, Mapping[str, Change]]) -> bool:
+    """Returns whether a slower machine explains the common factor of all times.
 
     That needs several benchmarks, one of which takes longer without allocating more.
     """
     times = [1 + (own["ns_per_op"].relative or 0.0) for own in benchmarks.values()]
     if len(times) < 2 or all(own["bytes_per_op"].verdict != "~" for own in benchmarks.values()):
-        return None
+        return False
     low, high = min(times), max(times)
     is_other = low >= _SLOWER or 0 < high <= 1 / _SLOWER
-    return fmean(times) if is_other and high <= _ALIKE * low else None
-
-
-def _on_other_machine(change: Change, relative: float) -> Change:
-    """Returns the change without a verdict if all times may have changed like this."""
-    if change.ends is None or not change.ends[0] <= relative <= change.ends[1]:
-        return change
-    return replace(change, verdict=None, no_verdict_because=OTHER_MACHINE)
+    return is_other and high <= _ALIKE * low
 
 
 def _judged(change: Change, *, in_rounds: bool) -> Change:

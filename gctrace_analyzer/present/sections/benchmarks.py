@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING
 
+from gctrace_analyzer.analysis.compare.benchmarks import OF_MACHINE
 from gctrace_analyzer.analysis.compare.change import OTHER_MACHINE, Change
 from gctrace_analyzer.analysis.compare.metrics import DECIDING, PER_OP
 from gctrace_analyzer.analysis.compare.sequential import SAME_SHARE
@@ -148,15 +149,14 @@ def blocks(pair: Pair) -> Iterator[Block]:
 
 def other_machine(pair: Pair) -> Iterator[str]:
     """Yields a note if one side seems to have had a slower machine."""
-    if any(
-        own[_GC_CPU].no_verdict_because == OTHER_MACHINE for own in pair.benchmarks.values()
-    ):
+    several = (own[metric] for own in pair.benchmarks.values() for metric in OF_MACHINE)
+    if any(change.no_verdict_because == OTHER_MACHINE for change in several):
         times = [1 + (own["ns_per_op"].relative or 0.0) for own in pair.benchmarks.values()]
         factors = dict.fromkeys(f"{factor:.2g}" for factor in (min(times), max(times)))
         yield (
             f"All benchmarks take {' to '.join(factors)} times as long per operation, also where "
-            "B/op is the same: one side probably had the slower or busier machine, so GC CPU/op "
-            "has no verdict."
+            "B/op is the same: one side probably had the slower or busier machine, so time/op "
+            "and GC CPU/op have no verdict."
         )
 
 

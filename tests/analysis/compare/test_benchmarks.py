@@ -132,17 +132,20 @@ def bench_log(factors: tuple[float, float], allocation: int = 8) -> str:
     return text
 
 
-def gc_cpu_per_op(before: str, after: str) -> list[tuple[str | None, str | None]]:
+def per_op(
+    before: str, after: str, metric: str = "gc_cpu_ns_per_op"
+) -> list[tuple[str | None, str | None]]:
     rows = gca.compare(read_text(before), read_text(after)).frame
-    own = rows.filter(pl.col("metric") == "gc_cpu_ns_per_op")
+    own = rows.filter(pl.col("metric") == metric)
     return own.select("verdict", "no_verdict_because").rows()
 
 
 def test_all_benchmarks_slower_by_one_factor_are_of_a_slower_machine() -> None:
     usual, slow = bench_log((1, 1)), bench_log((2.0, 2.1), allocation=16)
     for both in ((usual, slow), (slow, usual)):
-        assert [verdict for verdict, _ in gc_cpu_per_op(*both)] == [None, None]
-        assert all("machine was slower" in str(why) for _, why in gc_cpu_per_op(*both))
+        for metric in ("gc_cpu_ns_per_op", "ns_per_op"):
+            assert [verdict for verdict, _ in per_op(*both, metric)] == [None, None]
+            assert all("machine was slower" in str(why) for _, why in per_op(*both, metric))
     comparison = gca.compare(read_text(usual), read_text(slow))
     text = " ".join(str(comparison).split())
     assert "1 of 2 benchmarks costs more: X +100 % B/op." in text
@@ -151,7 +154,7 @@ def test_all_benchmarks_slower_by_one_factor_are_of_a_slower_machine() -> None:
 
 
 def test_one_slower_benchmark_of_two_is_no_slower_machine() -> None:
-    found = gc_cpu_per_op(bench_log((1, 1)), bench_log((2.0, 1.0)))
+    found = per_op(bench_log((1, 1)), bench_log((2.0, 1.0)))
     assert [verdict for verdict, _ in found] == ["worse", "~"]
 
 
