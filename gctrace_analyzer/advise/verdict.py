@@ -311,11 +311,18 @@ def _busy(analysis: Analysis) -> Verdict | None:
     if phases.is_empty():
         return None
     worst = phases.sort("gc_cpu_share", descending=True).row(0, named=True)
-    begin, end, share = (worst[name] for name in ("start_s", "end_s", "gc_cpu_share"))
+    begin, end = worst["start_s"], worst["end_s"]
+    own = pl.col("gc_num").is_between(worst["first_gc"], worst["last_gc"])
+    spans = analysis.spans.filter(own, process=worst["process"])
+    # As in a report on this part, which ends with its last cycle.
+    shares = (
+        spans[f"gc_cpu_{bound}_s"].sum() / (float(spans["cpus"].median() or 1) * (end - begin))  # type: ignore[arg-type]
+        for bound in ("low", "high")
+    )
     return Verdict(
         "warn",
         f"Under load (for {duration_text(end - begin)}, at {duration_text(begin)}) GC takes "
-        f"{percent(share)} of the CPU; over the whole time, the mean is "
+        f"{between_text(*map(percent, shares))} of the CPU; over the whole time, the mean is "
         f"{gc_cpu_text(analysis.summary)}.",
         f"Look at the load alone: `--between {begin:.3f}s..{end:.3f}s`.",
     )

@@ -463,6 +463,12 @@ def test_load_that_idle_times_hide_in_the_mean_is_judged_alone() -> None:
     assert found.level == "warn"
     assert found.sentence.startswith("Under load (for ")
     assert "--between 50." in found.action
+    begin, end = re.findall(r"(\d[\d.]*s)", found.action)
+    part = read_text(calm + "".join(lines)).between(begin, end).analysis.summary
+    low, high = part.gc_cpu_range or [part.gc_cpu_share or 0.0] * 2
+    said = re.search(r"GC takes (?:[\d.]+–)?([\d.]+) %", found.sentence)
+    assert said is not None
+    assert 0.97 * low <= float(said[1]) / 100 <= 1.03 * high
     assert "Under load" not in of(calm).sentence
 
 
