@@ -310,10 +310,9 @@ def _worth_it(
         return None, _none_fits(predictor, wanted.dear)
     # Where the load is not known, a shorter run time is only an assumption.
     is_by_time = present["run_time_ratio"] is not None and predictor.load_is_known
-    low = (present["gogc"] or math.inf) < DEFAULT.low_gogc
+    low, slows = (present["gogc"] or math.inf) < DEFAULT.low_gogc, predictor.gc_slows
     least_cpu = DEFAULT.low_gogc_cpu if low else DEFAULT.gc_cpu_warn
-    is_low = aim == "balanced" and present["gc_cpu_share"] < least_cpu
-    is_low &= not predictor.gc_slows
+    is_low = aim == "balanced" and not slows and present["gc_cpu_share"] < least_cpu
     enough = low_enough(present, least_cpu, predictor.dear_until_s)
     if is_low and not is_by_time:
         return None, enough

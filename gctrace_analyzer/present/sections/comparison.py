@@ -149,13 +149,12 @@ def method(pairs: Sequence[Pair]) -> str:
     if (measurement := pairs[0].measurement) is not None:
         return measured.method(pairs, measurement)
     sides = [pairs[0].before, *(pair.after for pair in pairs)]
+    runs = max(len(side.measured) for side in sides)
+    means = " Figures of several runs are their geometric means." * (runs > 1)
     baseline = printable(sides[0].label) if len(pairs) > 1 else "the value before"
-    means = " Figures of several runs are their geometric means."
     return (
         f"Change: relative to {baseline}, with its 95 % interval. ~: not significant. –: not "
-        "judged, such as a maximum, a different load and its effects, or the heap goal."
-        + means
-        * any(len(side.measured) > 1 for side in sides)
+        f"judged, such as a maximum, a different load and its effects, or the heap goal.{means}"
     )
 
 

@@ -413,9 +413,17 @@ def test_goals_at_many_live_heaps_contradict_a_gogc_that_is_too_low_or_too_high(
     stated: int,
 ) -> None:
     """No memory limit explains goals of a third of the later ones."""
-    live = {"live": lambda n: min(4 * n, 35), "goal": lambda n: 2 * min(4 * (n - 1), 35) or 4}
-    sizes = {"start": lambda n: live["goal"](n) - 1, "end": live["goal"]}
-    run = run_of(log_of(40, **live, **sizes), gogc=stated)
+    goals = [4, *(2 * min(4 * n, 35) for n in range(1, 41))]
+    run = run_of(
+        log_of(
+            40,
+            live=lambda n: min(4 * n, 35),
+            start=lambda n: goals[n - 1] - 1,
+            end=lambda n: goals[n - 1],
+            goal=lambda n: goals[n - 1],
+        ),
+        gogc=stated,
+    )
     assert "GC027" in run.findings()["id"].to_list()
     assert f"GOGC={stated} was given, but the effective" in run.recommend()["why"][0]
 
