@@ -52,7 +52,7 @@ def test_too_few_scrapes_give_no_verdict() -> None:
     assert found.frame["delta_low"].null_count() == len(found.frame)
     assert "too little evidence" in str(found)
     assert (
-        "a run has only 3 intervals; rates, pauses and heap sizes are compared from 5 on"
+        "a run has only 3 intervals; rates, pauses, heap sizes and allocation are compared from 5"
         in " ".join(str(found).split())
     )
 
