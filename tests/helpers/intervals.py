@@ -63,6 +63,16 @@ def interval_rows(*changed: dict[str, Any]) -> pl.DataFrame:
         alloc_mib_per_s=pl.col("alloc_mib") / pl.col("length_s"),
         begin_at=pl.lit(None, pl.Datetime("us", "UTC")),
         end_at=pl.lit(None, pl.Datetime("us", "UTC")),
+        gc_cpu_share_low=pl.lit(None, pl.Float64),
+        gc_cpu_share_high=pl.lit(None, pl.Float64),
+        **{
+            f"most_{name}{end}": most
+            for end in ("", "_before")
+            for name, most in (
+                ("heap_mib", pl.max_horizontal(f"goal_mib{end}", "heap_alloc_mib")),
+                ("live_mib", pl.col(f"live_row_mib{end}")),
+            )
+        },
     )
 
 

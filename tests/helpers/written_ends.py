@@ -171,19 +171,18 @@ def _event_times(found: Sequence[Container]) -> list[tuple[datetime, Container, 
     return sorted(rows, key=lambda row: row[0])
 
 
+def _attributes(it: Container, event: str, signal: str) -> dict[str, str]:
+    known = {"image": f"registry.local/{it.name}:1.4", "name": it.name}
+    if event == "die":
+        known = {"execDuration": f"{it.ran_s:.0f}", "exitCode": f"{it.code}", **known}
+    return known | ({"signal": signal} if signal else {})
+
+
 def events(found: Sequence[Container]) -> str:
     """Returns what `docker events` prints."""
     text = ""
     for at, it, event, signal in _event_times(found):
-        attributes = {"image": f"registry.local/{it.name}:1.4", "name": it.name}
-        if event == "die":
-            attributes = {
-                "execDuration": f"{it.ran_s:.0f}",
-                "exitCode": f"{it.code}",
-                **attributes,
-            }
-        if signal:
-            attributes["signal"] = signal
+        attributes = _attributes(it, event, signal)
         listed = ", ".join(f"{key}={value}" for key, value in attributes.items())
         text += f"{at:%Y-%m-%dT%H:%M:%S.%f}789Z container {event} {it.id} ({listed})\n"
     return text
@@ -193,15 +192,7 @@ def events_json(found: Sequence[Container]) -> str:
     """Returns what `docker events --format json` prints."""
     text = ""
     for at, it, event, signal in _event_times(found):
-        attributes = {"image": f"registry.local/{it.name}:1.4", "name": it.name}
-        if event == "die":
-            attributes = {
-                "execDuration": f"{it.ran_s:.0f}",
-                "exitCode": f"{it.code}",
-                **attributes,
-            }
-        if signal:
-            attributes["signal"] = signal
+        attributes = _attributes(it, event, signal)
         seconds = int(at.timestamp())
         value = {
             "status": event,

@@ -307,14 +307,7 @@ def spans(intervals: pl.DataFrame) -> pl.DataFrame:
     by_cycles = pl.col("gc_cpu_base") * pl.col("procs").fill_null(1)
     capacity = pl.coalesce("available_cpu_s", by_cycles, elapsed * procs)
     nothing = pl.lit(None, pl.Float64)
-    # A single dump has one start and one size.
-    ends = {f"gc_cpu_share_{end}": pl.col("gc_cpu_share") for end in ("low", "high")}
-    ends |= {
-        f"most_heap_mib{end}": pl.max_horizontal(f"goal_mib{end}", "heap_alloc_mib")
-        for end in ("", "_before")
-    }
-    lacking = {name: value for name, value in ends.items() if name not in intervals.columns}
-    return intervals.with_columns(**lacking).with_columns(
+    return intervals.with_columns(
         start_s=nothing,
         wall_time=pl.col("begin_at"),
         elapsed_s=elapsed,

@@ -119,14 +119,17 @@ def of_dumps(
         memory_limit_mib=pl.col("gomemlimit_bytes") / MIB,
         gogc_pct=pl.col("gogc_pct").cast(pl.Float64),
         since_start=pl.lit(value=True),
+        **dict.fromkeys(("gc_cpu_share_low", "gc_cpu_share_high"), nothing),
     ).with_columns(
+        most_heap_mib=pl.max_horizontal("goal_mib", "heap_alloc_mib"),
+        most_heap_mib_before=nothing,
         estimated=pl.concat_list(
             pl.when(is_so).then(pl.lit([name])).otherwise(pl.lit([], pl.List(pl.String)))
             for name, is_so in (
                 ("stw_max_ms", pl.col("stw_max_ms").is_not_null() & ~pl.col("pauses_are_all")),
                 ("stw_total_ms", pl.col("stw_is_least")),
             )
-        )
+        ),
     )
 
 

@@ -85,7 +85,6 @@ def _heap(intervals: pl.DataFrame) -> dict[str, Any]:
         live_heap_max_mib=pl.max_horizontal(
             pl.col(name).max()
             for name in ("heap_live_mib", "most_live_mib", "most_live_mib_before")
-            if name in intervals.columns
         ),
     )
     live, goal, samples = pl.col("live"), pl.col("goal"), _samples(intervals)
