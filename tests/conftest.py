@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import gc
 import os
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -88,6 +89,13 @@ class Failures:
 def pytest_configure(config: pytest.Config) -> None:
     if config.getoption("numprocesses", None) and not hasattr(config, "workerinput"):
         config.pluginmanager.register(Failures(config), "failures-at-once")
+
+
+def pytest_collection_finish() -> None:
+    # Thousands of tests and all modules are never garbage: checking them took a tenth of the time.
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(20_000, *gc.get_threshold()[1:])
 
 
 @pytest.fixture(autouse=True)
