@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from gctrace_analyzer.ingest.evidence import kubernetes
 from gctrace_analyzer.ingest.evidence.docker import go_settings, swap_limit
 from gctrace_analyzer.ingest.evidence.message import STATED, size_bytes
-from gctrace_analyzer.ingest.evidence.words import PROMPT
+from gctrace_analyzer.ingest.evidence.words import PROMPT, STARTS
 from gctrace_analyzer.units import MIB
 
 if TYPE_CHECKING:
@@ -35,6 +35,10 @@ _COMMAND = re.compile(
     rf"{PROMPT}?(?:- |RUN )?(?:export |setx? |env |\$env:)|"
     rf"{PROMPT}{_SET}GO"
 )
+_LASTING = re.compile(r"\b(?:export |setx? )|\$env:")
+"""A command whose variables are also those of the commands after it."""
+
+_TRACED = re.compile(STARTS)
 _ENTRY = re.compile(
     # In a file of Docker, Compose, Kubernetes, a unit or variables, or from automemlimit
     r"^[\s>]{0,40}(?:ENV |Environment=)|GOMEMLIMIT is updated|"
@@ -113,7 +117,7 @@ _HINT = re.compile(HINT)
 class _Stated(NamedTuple):
     """A setting: its column of `container_states`, its value, and its line.
 
-    A setting in a command applies to what follows it.
+    A setting in a command applies to what follows it, or only to what this command starts.
     """
 
     column: str
@@ -121,6 +125,7 @@ class _Stated(NamedTuple):
     text: str
     line_no: int
     in_command: bool
+    of_one_run: bool
 
 
 _SHOWN = 60
@@ -137,7 +142,8 @@ def go_versions(text: str) -> set[str]:
     return {version.rstrip(".") for version in named}
 
 
-def _stated(messages: Iterable[Message]) -> Iterator[_Stated]:
+def _stated(messages: Iterable[Message], first_cycle: int) -> list[_Stated]:
+    found: list[_Stated] = []
     begun = deploy_at = -3 * _LIMITS_LINES
     before_at, before = 0, ""
     for message in messages:
@@ -147,6 +153,9 @@ def _stated(messages: Iterable[Message]) -> Iterator[_Stated]:
         if before_at == at - 1 and re.match(_VALUE, text):
             text = f"{before}, {text.lstrip(' >')}"
         before_at, before, in_command = at, text, _COMMAND.search(text) is not None
+        if _TRACED.search(text) and at < first_cycle:
+            # The variables of the commands before were of other runs.
+            found = [setting for setting in found if not setting.of_one_run]
         if block := _LIMITS.match(text):
             begun = at if block[1] else -_LIMITS_LINES - 1
         deploy_at = at if _DEPLOY.match(text) else deploy_at
@@ -165,9 +174,13 @@ def _stated(messages: Iterable[Message]) -> Iterator[_Stated]:
         if match := _SWAP.search(text):
             size = -1 if match["swap"] == "infinity" else size_bytes(match.groupdict(), "swap")
             values.append((_SWAP_BYTES if match["of_unit"] else _BOTH, size))
-        for column, value in values:
-            if value:
-                yield _Stated(column, value, text.strip()[:_SHOWN], at, in_command)
+        of_one_run = in_command and _LASTING.search(text) is None
+        found += [
+            _Stated(column, value, text.strip()[:_SHOWN], at, in_command, of_one_run)
+            for column, value in values
+            if value
+        ]
+    return found
 
 
 def _limit(name: str, text: str, *, of_compose: bool) -> tuple[str, float | None]:
@@ -237,7 +250,7 @@ def add(
     usable, left = _usable(
         (
             setting
-            for setting in _stated(messages)
+            for setting in _stated(messages, first_cycle or first_kill)
             if setting.column not in known
             and (not printed or setting.column != _LIMIT_BYTES or setting.value in printed)
         ),

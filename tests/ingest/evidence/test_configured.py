@@ -128,6 +128,16 @@ def test_goals_contradict_that_gogc_is_off() -> None:
     assert found == "GOGC=off is stated (<stream>:1), but the heap goals follow GOGC=100."
 
 
+@pytest.mark.parametrize(
+    ("command", "gogc"), [("$ time GOGC=off ./ex3", None), ("$ export GOGC=100", 100)]
+)
+def test_a_setting_of_the_command_before_is_of_another_run(
+    command: str, gogc: float | None
+) -> None:
+    text = f"{command}\n./ex3 0.14s user\n$ time GODEBUG=gctrace=1 ./ex3\n{log_of(30)}"
+    assert read_text(text).settings.value("gogc") == gogc
+
+
 def test_a_setting_that_the_goals_contradict_is_not_believed() -> None:
     text = "$ GOGC=400 GODEBUG=gctrace=1 ./app\n" + log_of(30)
     regimes = read_text(text).regimes()
