@@ -581,6 +581,19 @@ def test_the_place_of_a_kill_and_the_growth_of_the_live_heap_fit_80_columns() ->
         assert max(map(len, lines[1:])) <= 80
 
 
+def test_a_heap_that_was_filled_has_grown() -> None:
+    """It is no leak, and no heap that stays as it is."""
+    sizes = [10, 20, 39, 75, 146, 248, 248, 248, 248, 248, 248, 248]
+    cycles = [
+        f"gc {n} @{60 * n}.000s 0%: 0.01+60+0.1 ms clock, 0.1+0.1/60/170+0.5 ms cpu, "
+        f"{2 * live}->{2 * live}->{live} MB, {2 * live} MB goal, 4 P"
+        for n, live in enumerate(sizes, start=1)
+    ]
+    text = plain(document(read_text("\n".join(cycles)).report()))
+    assert "median; max 248 MiB" in text
+    assert "growth" not in text
+
+
 def test_figures_of_all_processes_say_so(small_problem: Run) -> None:
     """The verdict has 53 % of GC CPU of one process, the figures 3.5 % of both."""
     report = small_problem.report()

@@ -143,7 +143,7 @@ def go_versions(text: str) -> set[str]:
 
 
 def _stated(messages: Iterable[Message], first_cycle: int) -> list[_Stated]:
-    found: list[_Stated] = []
+    settings: list[_Stated] = []
     begun = deploy_at = -3 * _LIMITS_LINES
     before_at, before = 0, ""
     for message in messages:
@@ -155,7 +155,7 @@ def _stated(messages: Iterable[Message], first_cycle: int) -> list[_Stated]:
         before_at, before, in_command = at, text, _COMMAND.search(text) is not None
         if _TRACED.search(text) and at < first_cycle:
             # The variables of the commands before were of other runs.
-            found = [setting for setting in found if not setting.of_one_run]
+            settings = [setting for setting in settings if not setting.of_one_run]
         if block := _LIMITS.match(text):
             begun = at if block[1] else -_LIMITS_LINES - 1
         deploy_at = at if _DEPLOY.match(text) else deploy_at
@@ -175,12 +175,12 @@ def _stated(messages: Iterable[Message], first_cycle: int) -> list[_Stated]:
             size = -1 if match["swap"] == "infinity" else size_bytes(match.groupdict(), "swap")
             values.append((_SWAP_BYTES if match["of_unit"] else _BOTH, size))
         of_one_run = in_command and _LASTING.search(text) is None
-        found += [
+        settings += [
             _Stated(column, value, text.strip()[:_SHOWN], at, in_command, of_one_run)
             for column, value in values
             if value
         ]
-    return found
+    return settings
 
 
 def _limit(name: str, text: str, *, of_compose: bool) -> tuple[str, float | None]:

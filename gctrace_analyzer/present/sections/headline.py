@@ -29,6 +29,7 @@ from gctrace_analyzer.analysis.settings.naming import (
 from gctrace_analyzer.analysis.thresholds import DEFAULT
 from gctrace_analyzer.frozen import frozen
 from gctrace_analyzer.ingest.evidence.words import OF_CRASH, after_crash
+from gctrace_analyzer.ingest.rows import median as usual_of
 from gctrace_analyzer.ingest.rows import not_null
 from gctrace_analyzer.present.document import KeyFigure, Statement
 from gctrace_analyzer.present.format import (
@@ -128,14 +129,12 @@ _SETTERS = {
     "heap-minimum": "the heap minimum",
 }
 
-
 _NEARLY_ALL = 0.9
 """Share of the goals. A setter of at least this share is said to set all."""
 
 
 _FAR = 1.5
-"""Factor from the median. If the end of the log is further away, the median does not describe
-it."""
+"""Factor from the median. If the end of the log is further away, no median describes it."""
 
 _FEW = 0.2
 """Share of the goals. A second setter with less is not named."""
@@ -427,8 +426,10 @@ def _growth(report: Report, last: str) -> str:
     growth = report.analysis.live_growth(process)
     several = len(report.analysis.tables["processes"]) > 1
     if growth is None:
-        # For the other processes it would be a guess.
-        return most if several else f"{most}; no significant growth"
+        live = not_null(report.analysis.cycles["heap_live_mib"])
+        first, end = (usual_of(part(len(live) // 4)) for part in (live.head, live.tail))
+        # A heap that was filled has grown; for the other processes it would be a guess.
+        return most if several or end > _FAR * first else f"{most}; no significant growth"
     if not growth.is_lasting:
         fell = growth.fall and not last
         return f"{most}; last {live_heap(growth.fell_to_mib)}" if fell else most

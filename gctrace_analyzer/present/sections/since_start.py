@@ -271,9 +271,13 @@ def _cpu_since_start(row: Mapping[str, Any]) -> str:
             f"GC has taken {digits(own_s, 3)} of the {digits(used_s, 3)} CPU seconds that were "
             f"not idle ({of_used}){idle}; that is {of_all} of all CPU"
         )
-    of = f" of the {digits(used_s, 3)}" if used_s else ""
-    used = f" that were not idle ({share(gc_s / used_s)})" if used_s else ""
-    return f"GC has taken {digits(gc_s, 3)}{of} CPU seconds{used}, with idle marking"
+    if used_s:
+        of = f" of the {digits(used_s, 3)} CPU seconds that were not idle ({share(gc_s / used_s)})"
+    elif all_s := row["available_cpu_s"]:
+        of = f" of all {digits(all_s, 3)} CPU seconds ({share(gc_s / all_s)})"
+    else:
+        of = " CPU seconds"
+    return f"GC has taken {digits(gc_s, 3)}{of}, with idle marking"
 
 
 def _pauses_since_start(row: Mapping[str, Any], *, in_brief: bool = False) -> str:

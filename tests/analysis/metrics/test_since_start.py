@@ -162,6 +162,10 @@ def test_near_spellings_of_a_field_are_read(near: str, name: str) -> None:
             "3 GC cycles have stopped the program for 1m 03s in all, 21 s on average",
         ),
         (
+            "/cpu/classes/gc/total:cpu-seconds: 96.4\n/cpu/classes/total:cpu-seconds: 400.2\n",
+            "GC has taken 96.4 of all 400 CPU seconds (24.1 %), with idle marking",
+        ),
+        (
             "/cpu/classes/gc/total:cpu-seconds: 96.4\n/cpu/classes/total:cpu-seconds: 400.2\n"
             "/cpu/classes/idle:cpu-seconds: 160.2\n",
             "96.4 of the 240 CPU seconds that were not idle (40.2 %), with idle marking",
