@@ -23,7 +23,7 @@ from gctrace_analyzer.units import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Container, Iterator
+    from collections.abc import Container, Iterator, Mapping
 
     from gctrace_analyzer.advise.advice import Advice
     from gctrace_analyzer.advise.prediction.outcome import Predictor
@@ -125,12 +125,19 @@ def worst_costs(analysis: Analysis, of: int | None = None) -> Iterator[str]:
         yield from costs(own.get(of, analysis.summary), coarse, last, late_ms)
         return
     # The share of a single cycle refers to that cycle's own time, and that of few to a short one.
-    shares = {
-        process: s.gc_cpu_share or 0.0
-        for process, s in own.items()
-        if s.cycles != 1 and not s.is_too_short_for_rates
-    }
-    pauses = {process: s.stw_max_ms or 0.0 for process, s in own.items()}
+    shares = _known(
+        {
+            process: (s.gc_cpu_share, s.gc_per_s)
+            for process, s in own.items()
+            if s.cycles != 1 and not s.is_too_short_for_rates
+        }
+    )
+    pauses = _known(
+        {
+            process: (s.stw_max_ms, s.stw_total_ms and s.stw_total_ms / max(s.cycles, 1))
+            for process, s in own.items()
+        }
+    )
     first, second = (
         max(of, key=lambda process: of[process]) for of in (shares or pauses, pauses)
     )
@@ -145,6 +152,13 @@ def worst_costs(analysis: Analysis, of: int | None = None) -> Iterator[str]:
         return
     for text, process in zip(texts, (first, second), strict=False):
         yield f"{text} in process {process}"
+
+
+def _known(figures: Mapping[int, tuple[float | None, ...]]) -> dict[int, float]:
+    """Returns the first of several figures that is known of any process; 0 where it is not."""
+    of_each = ({process: values[at] for process, values in figures.items()} for at in range(2))
+    known = next((each for each in of_each if any(each.values())), dict.fromkeys(figures))
+    return {process: value or 0.0 for process, value in known.items()}
 
 
 def last_printed(analysis: Analysis, process: int | None = None) -> int | None:

@@ -6,6 +6,7 @@ Every source has the common names in its own spelling, and some further names; t
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
 _COMMON = {
     "host": ("hostname", "host", "node", "node_name", "host.name", "k8s.node.name",
@@ -97,3 +98,27 @@ def of_labels(labels: Mapping[str, str]) -> dict[str, str]:
     names = {column: (labels.get(name) for name in LABELS[column]) for column in OF_METRICS}
     identity = {column: next(filter(None, values), None) for column, values in names.items()}
     return {column: value for column, value in identity.items() if value}
+
+
+def of_json(value: Mapping[str, Any]) -> dict[str, str | int]:
+    """Returns the identity of a process from an object with its figures, by column.
+
+    >>> of_json({"pod": "api-1", "pid": 7, "service": 3, "NumGC": 12})
+    {'log_pid': 7, 'pod': 'api-1'}
+    """
+    identity: dict[str, str | int] = {}
+    for column, names in JSON.items():
+        # Other numbers may be figures of the program.
+        wanted = int if column == "log_pid" else str
+        members = (_member(value, name) for name in names)
+        if known := next((each for each in members if each and type(each) is wanted), None):
+            identity[column] = known
+    return identity
+
+
+def _member(value: Mapping[str, Any], name: str) -> Any:
+    outer, _, inner = name.partition("/")
+    member = value.get(outer)
+    if not inner:
+        return member
+    return member.get(inner) if isinstance(member, dict) else None

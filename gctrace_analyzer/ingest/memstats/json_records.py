@@ -7,7 +7,7 @@ import re
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
-from gctrace_analyzer.ingest import json_values, numbers
+from gctrace_analyzer.ingest import identity_names, json_values, numbers
 from gctrace_analyzer.ingest.memstats import fields
 from gctrace_analyzer.ingest.metrics import metric_names
 
@@ -236,4 +236,6 @@ def from_text(text: str) -> Row | None:
     except ValueError:
         return None
     dump = dump_of(value)
-    return None if dump is None or _are_of_runtime(dump) else from_record(dump)
+    if dump is None or _are_of_runtime(dump):
+        return None
+    return from_record(dump) | identity_names.of_json(value)

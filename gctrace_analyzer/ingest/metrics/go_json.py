@@ -42,10 +42,7 @@ _BY_SIZE = '"BySize":['
 _STARTED = (("system", "started"), ("varz", "start"), ("start",), ("start_time",))
 """Members in which programs publish their start time in expvar (influxd, nats-server)."""
 
-_IDENTITY = {name: keys for name, keys in identity_names.JSON.items() if name != "log_pid"}
-"""Numbers under such a name, such as a pid, may be figures of the program."""
-
-_TEXTS = {"at_text", *_IDENTITY}
+_TEXTS = {"at_text", *identity_names.JSON} - {"log_pid"}
 
 _DUMPS: dict[str, pl.DataType] = {"line_no": pl.Int64(), "num_gc": pl.Int64()}
 
@@ -69,7 +66,9 @@ def read(lines: Iterable[tuple[int, str]]) -> tuple[pl.DataFrame, pl.DataFrame, 
             rejected.append((line_no, f"{json_values.CUT}{kept}", text[:500]))
         if (dump := json_records.dump_of(value)) is not None:
             dumps.append(dump)
-            others.append({"line_no": line_no, **_times(value), **_identity(value)})
+            others.append(
+                {"line_no": line_no, **_times(value), **identity_names.of_json(value)}
+            )
             texts.append(text[:500])
     columns, impossible = json_records.columns(dumps)
     for row, names_of_row in impossible.items():
@@ -133,24 +132,6 @@ def time_of(value: Mapping[str, Any]) -> datetime | None:
     at_us = unix_us(pl.Series([row.get("at")], dtype=pl.Float64, strict=False))
     at: datetime | None = pl.from_epoch(at_us, "us").dt.replace_time_zone("UTC")[0]
     return at
-
-
-def _identity(value: Mapping[str, Any]) -> Row:
-    """Returns the process of an entry, from the texts that log collectors put next to it."""
-    identity: Row = {}
-    for column, keys in _IDENTITY.items():
-        if text := next(filter(None, (_text(value, key) for key in keys)), None):
-            identity[column] = text
-    return identity
-
-
-def _text(value: Mapping[str, Any], name: str) -> str | None:
-    """Returns a member that is a text; `a/b` is the member b of a."""
-    outer, _, inner = name.partition("/")
-    member = value.get(outer)
-    if inner:
-        member = member.get(inner) if isinstance(member, dict) else None
-    return member if isinstance(member, str) else None
 
 
 def _ring(line_no: int, dump: Mapping[str, Any]) -> Row:

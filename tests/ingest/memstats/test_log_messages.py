@@ -581,3 +581,28 @@ def test_lines_of_elasticsearch_have_their_time() -> None:
 def test_idle_heap_that_is_known_is_not_said_to_be_missing() -> None:
     run = read_text("Alloc=1.2GiB Sys=3.1GiB HeapIdle=1.5GiB HeapReleased=0.2GiB NumGC=918")
     assert "HeapIdle" not in headline.verdict(run.report()).sentence
+
+
+@pytest.mark.parametrize("name", ["pid", "pod"])
+def test_records_name_their_process(name: str) -> None:
+    """Lines of two processes alternate: without their names, each would be another process."""
+    of_each = {"pid": (11, 12), "pod": ("api-1", "api-2")}[name]
+    lines = [
+        json.dumps(
+            {
+                "time": f"2026-11-09T10:0{minute}:00Z",
+                name: of,
+                "Alloc": 20 << 20,
+                "TotalAlloc": (minute + 1) * 300 * faster << 20,
+                "NumGC": 12 * (minute + 1) * faster,
+                "PauseTotalNs": 10**6 * (minute + 1) * faster,
+            }
+        )
+        for minute in range(3)
+        for of, faster in zip(of_each, (1, 8), strict=True)
+    ]
+    run = read_text("\n".join(lines))
+    assert run.memstats["process"].to_list() == [0, 1] * 3
+    verdict = run.report().verdict
+    assert verdict is not None
+    assert "1.60 times a second (its CPU time is unknown) in process 1" in verdict.sentence
