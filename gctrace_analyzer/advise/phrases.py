@@ -155,10 +155,12 @@ def worst_costs(analysis: Analysis, of: int | None = None) -> Iterator[str]:
 
 
 def _known(figures: Mapping[int, tuple[float | None, ...]]) -> dict[int, float]:
-    """Returns the first of several figures that is known of any process; 0 where it is not."""
-    of_each = ({process: values[at] for process, values in figures.items()} for at in range(2))
-    known = next((each for each in of_each if any(each.values())), dict.fromkeys(figures))
-    return {process: value or 0.0 for process, value in known.items()}
+    """Returns the first of several figures that is known, of the processes where it is known."""
+    of_each = (
+        {process: value for process, values in figures.items() if (value := values[at])}
+        for at in range(2)
+    )
+    return next(filter(None, of_each), dict.fromkeys(figures, 0.0))
 
 
 def last_printed(analysis: Analysis, process: int | None = None) -> int | None:

@@ -581,6 +581,18 @@ def test_the_place_of_a_kill_and_the_growth_of_the_live_heap_fit_80_columns() ->
         assert max(map(len, lines[1:])) <= 80
 
 
+def test_sizes_of_several_programs_are_no_course() -> None:
+    """Each dump is of another program: the counters show it."""
+    lines = [
+        f"Alloc = {used} MiB TotalAlloc = {total} MiB Sys = {sys} MiB NumGC = {cycles}"
+        for used, total, sys, cycles in ((954, 2822, 1009, 16), (182, 197, 205, 7))
+    ]
+    shown = plain(document(read_text("\n\n".join(lines)).report()))
+    text = " ".join(shown.split())
+    assert "allocated was 954 MiB at most; the runtime obtained 1,009 MiB from the" in text
+    assert "fell" not in text
+
+
 def test_a_heap_that_was_filled_has_grown() -> None:
     """It is no leak, and no heap that stays as it is."""
     sizes = [10, 20, 39, 75, 146, 248, 248, 248, 248, 248, 248, 248]

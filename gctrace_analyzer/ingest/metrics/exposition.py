@@ -34,6 +34,9 @@ _OF_PAUSES = re.compile(
     r'\ble="(\d+(?:\.\d+)?(?:e[+-]?\d+)?|\+Inf)"[^}\n]{0,500}\} +(\d+(?:\.\d+)?(?:e\+?\d+)?)\s*$',
     re.MULTILINE,
 )
+_POINTED_AT = r"([0-9])\s+(?:<-|←)[^}]*$"
+"""An arrow with which people point at a line."""
+
 _SERIES = r'^\s*(?:\{|"?[a-zA-Z_:][\w:.]*"?\{|(?:\w+_)?(?:go|process|container|kube)_\w+\s)'
 """Beginning of a line that should be a sample."""
 
@@ -61,6 +64,8 @@ def numbered(text: str) -> pl.DataFrame:
 def lines_of(text: str) -> pl.DataFrame:
     """Returns the lines of a text with numbers; answers of `promtool query` become samples."""
     table = numbered(text)
+    if "<-" in text or "←" in text:
+        table = table.with_columns(pl.col("text").str.replace(_POINTED_AT, "$1"))
     if " = " in text:
         parts = pl.col("text").str.extract_groups(_OF_FLUENT_BIT).struct
         at = parts.field("date").str.to_datetime(time_unit="us", time_zone="UTC", strict=False)

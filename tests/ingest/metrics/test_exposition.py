@@ -147,3 +147,14 @@ def test_a_histogram_of_pauses_is_a_cost_since_the_start() -> None:
         ).report()
     )
     assert "is not in the input" not in shown.sentence
+
+
+def test_an_arrow_points_at_a_sample_and_is_no_part_of_it() -> None:
+    run = read_text(
+        'go_gc_duration_seconds{quantile="1"} 0.0013          <---\n'
+        "go_gc_duration_seconds_sum 0.261\n"
+        "go_gc_duration_seconds_count 860     ← here\n"
+        "go_memstats_heap_alloc_bytes 2.08494536e+08\n"
+    )
+    assert run.memstats.select("num_gc", "pause_max_s").rows() == [(860, 0.0013)]
+    assert len(run.rejected) == 0
