@@ -199,7 +199,8 @@ def _memory(part: pl.DataFrame) -> Memory:
         idle_unreleased_mib=last(idle - released),
         spare_mib=_lasting(_at_least_0(idle - released - _at_least_0(next_goal - alloc))),
         fragmentation_mib=last(_at_least_0(in_use - alloc - _room(next_goal, alloc))),
-        sys_mib=last(sys),
+        # It only grows in a process; in several, the largest fits the maxima of the others.
+        sys_mib=_largest(sys),
         off_heap_go_mib=last(sys - heap_sys),
         alloc_mib=last(alloc),
         alloc_max_mib=_largest(alloc),

@@ -391,8 +391,6 @@ def _sizes(report: Report) -> Iterator[str]:
     }
     parts = [f"the runtime obtained {held.pop()} from the OS"] if len(held) == 1 else []
     dumps = report.analysis.tables["memstats"]
-    if parts and _are_of_several(dumps) and (most := dumps["sys_bytes"].max()) is not None:
-        parts = [f"the runtime obtained {mib(float(most) / MIB)} from the OS at most"]  # type: ignore[arg-type]
     for memory in known:
         returned = memory.released_mib or 0.0
         if parts and memory.released_mib is not None:
@@ -400,27 +398,20 @@ def _sizes(report: Report) -> Iterator[str]:
         elif not parts and returned > MUCH * (memory.heap_sys_mib or 0.0):
             parts = [f"{mib(returned)} were returned to the OS"]
         named = memory.needed_is or ""
-        course = _course(memory, dumps)
-        parts.insert(0, f"{named if named.startswith('the ') else f'the {named}'} {course}")
+        subject = named if named.startswith("the ") else f"the {named}"
+        parts.insert(0, f"{subject} {_course(memory, dumps)}")
         if memory.rss_mib is not None:
             is_small = memory.sys_mib and memory.rss_mib < LEAST_MIB
             beyond = memory.rss_mib - (memory.sys_mib or 0.0) if is_small else 0.0
-            of_others = (
-                f", at least {mib(beyond)} of it not in Go's count" if beyond > 0 else ""
-            )
-            resident = _resident(dumps, memory)
-            parts.append(resident + of_others * ("more than" not in resident))
+            of_others = f", at least {mib(beyond)} of it not in Go's count" * (beyond > 0)
+            was = _resident(dumps, memory)
+            parts.append(was + of_others * ("more than" not in was))
     if text := "; ".join(parts):
         yield f"{text[0].upper()}{text[1:]}."
     if numbers := growth_of_goroutines(dumps):
         yield f"{GREW} from {numbers[0]:,} to {numbers[1]:,}."
     yield from above_limit(report)
     yield from goals(dumps)
-
-
-def _are_of_several(dumps: pl.DataFrame) -> bool:
-    """Returns whether the dumps are of several processes, whose sizes are no course."""
-    return dumps["process"].n_unique() > 1
 
 
 def _resident(dumps: pl.DataFrame, memory: Memory) -> str:
@@ -491,7 +482,7 @@ def _course(memory: Memory, dumps: pl.DataFrame) -> str:
     """Returns how the needed memory changed from the first dump to the last."""
     first, last, most = memory.needed_first_mib, memory.needed_mib, memory.needed_max_mib
     step, (sizes, _) = memory.resolution_mib, needed_mib(dumps)
-    is_course = memory.dumps > 1 and not _are_of_several(dumps)
+    is_course = memory.dumps > 1 and dumps["process"].n_unique() == 1
     if is_course and first is not None and last is not None and most is not None:
         begin, peak, end = (rounded(size, step) for size in (first, most, last))
         is_change = not first / _CHANGED < last < first * _CHANGED
