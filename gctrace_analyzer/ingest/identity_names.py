@@ -111,7 +111,7 @@ def of_json(value: Mapping[str, Any]) -> dict[str, str | int]:
         # Other numbers may be figures of the program.
         wanted = int if column == "log_pid" else str
         members = (_member(value, name) for name in names)
-        if known := next((each for each in members if each and type(each) is wanted), None):
+        if known := next((one for one in members if one and type(one) is wanted), None):
             identity[column] = known
     return identity
 
