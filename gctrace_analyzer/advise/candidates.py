@@ -8,6 +8,7 @@ quarter above the live heap. Part of the container is left to memory that Go doe
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from gctrace_analyzer.advise.prediction import pacer
@@ -20,7 +21,7 @@ from gctrace_analyzer.frozen import frozen
 from gctrace_analyzer.units import size_text
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
 
     from gctrace_analyzer.advise.prediction.outcome import Predictor
 
@@ -57,7 +58,7 @@ class CandidateRule:
 
     name: str
     when: Callable[[Predictor], bool]
-    settings: Callable[[Predictor], Iterator[Setting]]
+    settings: Callable[[Predictor], Iterable[Setting]]
     why: Callable[[Predictor, Setting], str]
     risk: str
     source: str
@@ -93,10 +94,9 @@ def without_limit(predictor: Predictor) -> list[Candidate]:
     by_gogc = regime is None or regime.set_by == "gogc"
     if predictor.room_mib is not None or not predictor.now.limit or by_gogc:
         return []
-    settings = [Setting(gogc, None, predictor.now.ballast) for gogc in STEPS]
     return [
         Candidate(setting, "", "", UNLIMITED)
-        for setting in settings
+        for setting in _at(predictor, STEPS, None)
         if _is_in_reach(predictor, setting)
     ]
 
@@ -170,34 +170,22 @@ def _two_digits(value: float) -> float:
     return float(f"{value:.2g}")
 
 
-def _steps(predictor: Predictor) -> Iterator[Setting]:
-    for gogc in STEPS:
-        yield Setting(gogc, predictor.now.limit, predictor.now.ballast)
+def _at(
+    predictor: Predictor, gogc: Iterable[float | None], limit: float | None
+) -> list[Setting]:
+    """Returns these values of GOGC under a limit, with the present ballast."""
+    return [Setting(value, limit, predictor.now.ballast) for value in gogc]
 
 
-def _steps_within(predictor: Predictor) -> Iterator[Setting]:
-    for gogc in STEPS:
-        yield Setting(gogc, safe_limit(predictor), predictor.now.ballast)
-
-
-def _guard(predictor: Predictor) -> Iterator[Setting]:
-    yield Setting(predictor.now.gogc or 100.0, safe_limit(predictor), predictor.now.ballast)
-
-
-def _limit_alone(predictor: Predictor) -> Iterator[Setting]:
-    yield Setting(None, safe_limit(predictor), predictor.now.ballast)
-
-
-def _clearing(predictor: Predictor) -> Iterator[Setting]:
+def _clearing(predictor: Predictor) -> list[Setting]:
     limit = roomy_limit(predictor.least_limit_mib or 0.0)
-    if limit > (predictor.now.limit or 0.0):
-        yield Setting(predictor.now.gogc or 100.0, limit, predictor.now.ballast)
+    is_higher = limit > (predictor.now.limit or 0.0)
+    return _at(predictor, [predictor.now.gogc or 100.0] * is_higher, limit)
 
 
-def _roomier(predictor: Predictor) -> Iterator[Setting]:
-    for times in (1.25, 1.5, 2.0):
-        limit = float(round(times * (predictor.now.limit or 0)))
-        yield Setting(predictor.now.gogc, limit, predictor.now.ballast)
+def _roomier(predictor: Predictor) -> list[Setting]:
+    limits = (float(round(times * (predictor.now.limit or 0))) for times in (1.25, 1.5, 2.0))
+    return [replace(predictor.now, limit=limit) for limit in limits]
 
 
 def _ballast(predictor: Predictor) -> Iterator[Setting]:
@@ -213,16 +201,6 @@ def _instead(predictor: Predictor) -> Iterator[Setting]:
     live = max((predictor.live_mib or 0.0) - now.ballast, 1.0)
     gogc = pacer.gogc_like_ballast(now.gogc or 100.0, live, now.ballast)
     yield Setting(_two_digits(gogc), now.limit or safe_limit(predictor))
-
-
-def _without(predictor: Predictor) -> Iterator[Setting]:
-    for gogc in STEPS:
-        yield Setting(gogc, predictor.now.limit or safe_limit(predictor))
-
-
-def _squeezed(predictor: Predictor) -> Iterator[Setting]:
-    for gogc in dict.fromkeys((predictor.now.gogc or 100.0, *STEPS)):
-        yield Setting(gogc, highest_limit(predictor), predictor.now.ballast)
 
 
 def _limit_sets_goal(predictor: Predictor) -> bool:
@@ -271,10 +249,6 @@ def _is_held(predictor: Predictor) -> bool:
     return predictor.room_mib is None and _limit_sets_goal(predictor) and _is_tight(predictor)
 
 
-def _why_clearing(predictor: Predictor, _: Setting) -> str:
-    return f"the limit is {times_the_least(predictor.least_limit_mib or 0.0)}"
-
-
 def times_the_least(least: float) -> str:
     """Returns a roomy limit as a multiple of the lowest safe one (MiB)."""
     return (
@@ -286,7 +260,7 @@ def times_the_least(least: float) -> str:
 RULES: tuple[CandidateRule, ...] = (
     CandidateRule(
         "clear-live-heap", lambda b: b.room_mib is None and b.has_limit and _is_tight(b),
-        _clearing, _why_clearing, "",
+        _clearing, lambda b, _: f"the limit is {times_the_least(b.least_limit_mib or 0.0)}", "",
         "limit at 1.5 times the lowest that does not thrash",
     ),
     CandidateRule(
@@ -297,15 +271,16 @@ RULES: tuple[CandidateRule, ...] = (
     CandidateRule(
         # If the container allows a memory limit, GOGC is never raised without setting it.
         "gogc-steps",
-        lambda b: (has_valid_limit(b) or safe_limit(b) is None) and not _is_held(b), _steps,
-        lambda _b, _s: STEP, "", "guide: GOGC",
+        lambda b: (has_valid_limit(b) or safe_limit(b) is None) and not _is_held(b),
+        lambda b: _at(b, STEPS, b.now.limit), lambda _b, _s: STEP, "", "guide: GOGC",
     ),
     CandidateRule(
         "gogc-steps-within-container", lambda b: safe_limit(b) is not None,
-        _steps_within, _why_within, "", "guide: memory limit",
+        lambda b: _at(b, STEPS, safe_limit(b)), _why_within, "", "guide: memory limit",
     ),
     CandidateRule(
-        "squeezed", lambda b: highest_limit(b) is not None and safe_limit(b) is None, _squeezed,
+        "squeezed", lambda b: highest_limit(b) is not None and safe_limit(b) is None,
+        lambda b: _at(b, dict.fromkeys((b.now.gogc or 100.0, *STEPS)), highest_limit(b)),
         lambda b, _: f"the highest limit that fits: {why_limit(b)}",
         "less than 25 % above the live heap: it thrashes as soon as the live heap grows",
         "limit at 1.25 times the live heap, if the container has no room for it",
@@ -313,11 +288,13 @@ RULES: tuple[CandidateRule, ...] = (
     ),
     CandidateRule(
         "limit-as-guard", lambda b: safe_limit(b) is not None,
-        _guard, _why_guard, "", "guide: 5 to 10 % headroom",
+        lambda b: _at(b, [b.now.gogc or 100.0], safe_limit(b)), _why_guard, "",
+        "guide: 5 to 10 % headroom",
     ),
     CandidateRule(
         "limit-alone", lambda b: safe_limit(b) is not None,
-        _limit_alone, lambda _b, _s: "uses all of the container's memory for the fewest cycles",
+        lambda b: _at(b, [None], safe_limit(b)),
+        lambda _b, _s: "uses all of the container's memory for the fewest cycles",
         "with GOGC=off an idle program may not run GC for hours, and a live heap near the limit "
         "thrashes",
         "guide: GOGC=off with a limit; mgcpacer.go: no periodic cycle without GOGC",
@@ -334,7 +311,8 @@ RULES: tuple[CandidateRule, ...] = (
     ),
     CandidateRule(
         "steps-without-ballast", lambda b: b.has_limit and bool(b.now.ballast),
-        _without, lambda b, _: f"{STEP}, without the ballast of {b.now.ballast:,.0f} MiB",
+        lambda b: [Setting(gogc, b.now.limit or safe_limit(b)) for gogc in STEPS],
+        lambda b, _: f"{STEP}, without the ballast of {b.now.ballast:,.0f} MiB",
         "if the live heap shrinks, cycles are more frequent than with the ballast",
         "golang/go#48409: the memory limit replaces ballasts",
     ),

@@ -79,7 +79,10 @@ def _findings(row: Row) -> list[Finding]:
 
     A row has no severity of the others: they count where they are asked for by name.
     """
-    known = [Finding(id_, RULES[id_].name, "info", "", "", "") for id_ in row["findings"] or ()]
+    known = [
+        Finding("info", "", id=id_, name=RULES[id_].name, source="")
+        for id_ in row["findings"] or ()
+    ]
     why = str(row["headline"] or "")
     first = [replace(finding, severity=row["severity"], evidence=why) for finding in known[:1]]
     return first + known[1:]

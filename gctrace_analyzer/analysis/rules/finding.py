@@ -258,14 +258,14 @@ class OverallFacts:
 class Evidence:
     """One match of a rule.
 
-    `text` says in numbers what happened; `figures` has these numbers by name. `headline` is the
+    `evidence` says in numbers what happened; `figures` has these numbers by name. `headline` is the
     consequence and its cause in one sentence, for a report's first line; without it, the line shows
     the meaning of the rule. `at` is the moment of a single event. `advice` replaces the rule's
     advice if the input allows for more specific advice, and `explained_by` its causes.
     """
 
     severity: Severity
-    text: str
+    evidence: str
     figures: Mapping[str, Any] = field(default_factory=dict)
     process: int | None = None
     start_s: float | None = None
@@ -279,29 +279,20 @@ class Evidence:
 
 
 @frozen
-class Finding:
+class Finding(Evidence):
     """A rule that matched, with its evidence; `because_of` is the finding that explains it.
 
     `explained_by` lists rules that would explain it, `others` counts other processes with it.
     """
 
-    id: str
-    name: str
-    severity: Severity
-    evidence: str
-    advice: str
-    source: str
-    figures: Mapping[str, Any] = field(default_factory=dict)
-    process: int | None = None
-    start_s: float | None = None
-    end_s: float | None = None
-    examples: tuple[str, ...] = ()
+    id: str = field(kw_only=True)
+    name: str = field(kw_only=True)
+    source: str = field(kw_only=True)
+    advice: str = ""
     headline: str = ""
-    at: datetime | None = None
     explained_by: tuple[str, ...] = ()
     because_of: str | None = None
     others: int = 0
-    advises: Advised | None = None
 
     @property
     def needs_action(self) -> bool:

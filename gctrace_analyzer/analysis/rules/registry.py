@@ -66,25 +66,12 @@ class Rule(RuleTexts, Generic[Facts]):
     def check(self, facts: Facts) -> Iterator[Finding]:
         """Returns the findings of this rule."""
         for evidence in self.function(facts):
-            yield Finding(
-                id=self.id,
-                name=self.name,
-                severity=evidence.severity,
-                evidence=evidence.text,
-                advice=evidence.advice or self.advice,
-                source=self.source,
-                figures=evidence.figures,
-                process=evidence.process,
-                start_s=evidence.start_s,
-                end_s=evidence.end_s,
-                examples=evidence.examples,
-                at=evidence.at,
-                advises=evidence.advises,
-                headline=evidence.headline or self.meaning,
-                explained_by=self.explained_by
-                if evidence.explained_by is None
-                else evidence.explained_by,
-            )
+            own = {known.name: getattr(evidence, known.name) for known in fields(evidence)}
+            own["advice"] = own["advice"] or self.advice
+            own["headline"] = own["headline"] or self.meaning
+            if evidence.explained_by is None:
+                own["explained_by"] = self.explained_by
+            yield Finding(**own, id=self.id, name=self.name, source=self.source)
 
 
 RULES: dict[str, Rule[Any]] = {}

@@ -115,7 +115,7 @@ def test_a_process_without_cycles_has_no_findings() -> None:
 
 def finding(rule_id: str, severity: Severity, *examples: str) -> Finding:
     return Finding(
-        rule_id, "a-name", severity, "It happened.", "Act.", "test", examples=examples
+        severity, "It happened.", id=rule_id, name="a-name", source="test", examples=examples
     )
 
 
