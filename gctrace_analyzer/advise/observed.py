@@ -104,9 +104,10 @@ def baseline_of(analysis: Analysis, constants: Constants = CONSTANTS) -> Baselin
     load = load_of(calm, cpus)
     if load is None or (changed and load.cycles < DEFAULT.min_cycles):
         why = too_late(len(own)) if changed else why_no_load(cycles, steady)
-        return Baseline(None, given_setting(settings), non_heap, why, (), settings)
+        return Baseline(non_heap, now=given_setting(settings), settings=settings, refused=why)
     if not load.is_possible:
-        return Baseline(None, given_setting(settings), non_heap, IMPOSSIBLE, (), settings)
+        now = given_setting(settings)
+        return Baseline(non_heap, now=now, settings=settings, refused=IMPOSSIBLE)
     by_limit = limit_sets_most_goals(own)
     load = replace(load, limited=by_limit)
     rows = analysis.tables["processes"]
@@ -156,16 +157,16 @@ def baseline_of(analysis: Analysis, constants: Constants = CONSTANTS) -> Baselin
         *subject.which_process(analysis, process),
     )
     baseline = Baseline(
-        load,
-        now,
         non_heap,
-        refused,
         warnings,
-        settings,
-        whole,
-        growth,
         _span_s(steady),
         model,
+        load=load,
+        now=now,
+        refused=refused,
+        settings=settings,
+        whole=whole,
+        growth=growth,
         heaviest=model.changed(load=whole) if whole and whole.is_possible else None,
         other_cause=subject.other_cause(analysis, process),
         may_lack_memory=subject.may_lack_memory(analysis, process),
@@ -193,8 +194,13 @@ def without_load(
     if most is None and len(sizes) == 1:
         most = sizes[0].alloc_max_mib
     highest = None if most is None else Highest(most, most)
-    now = given_setting(settings)
-    return Baseline(None, now, _non_heap_mib(dumps), why, (), settings, highest=highest)
+    return Baseline(
+        _non_heap_mib(dumps),
+        now=given_setting(settings),
+        refused=why,
+        settings=settings,
+        highest=highest,
+    )
 
 
 def on_cpus(cycles: pl.DataFrame, enriched: pl.DataFrame) -> pl.DataFrame:

@@ -27,10 +27,6 @@ if TYPE_CHECKING:
 
     from gctrace_analyzer.advise.prediction.load import Load
     from gctrace_analyzer.advise.prediction.model import Model
-    from gctrace_analyzer.advise.subject import OtherCause
-    from gctrace_analyzer.analysis.settings.known import Settings
-    from gctrace_analyzer.analysis.settings.regimes import Regime
-    from gctrace_analyzer.analysis.trend import LiveGrowth
     from gctrace_analyzer.schema import Row
 
 
@@ -64,61 +60,25 @@ class Baseline(Predictor):
     """What predictions start from.
 
     Attributes:
-        load: what the program does to the heap; None if the log does not show it.
-        now: the setting the log was recorded under, as given or as inferred from the goals.
         non_heap: memory outside the heap that counts towards GOMEMLIMIT, in MiB; None if
             unknown.
-        refused: why cycles and CPU cannot be predicted; None if they can.
         warnings: what makes the predictions less certain than their intervals.
-        settings: all that is known about the program's settings.
-        whole: the load of all cycles, if some of them thrashed; `load` is then that of the
-            longest time range without thrashing.
-        growth: the growth of the live heap, if it is significant.
         observed_s: how long the program was observed.
         model: the load, ready for predictions; None if there is no load.
         heaviest: the model of the whole log, for its peaks, if `load` covers only a part.
         factors: factor on the width of the intervals, by quantity.
         evidence: other logs of the same program, at other settings.
-        other_cause: a problem to fix first, because it hides the savings of settings; or None.
-        may_lack_memory: whether it was killed because memory ran out, or for an unknown reason.
-        most_limit_mib: the highest memory limit that a kill showed to leave room; infinite if none.
-        set_at_kill_mib: the memory limit that a post-mortem says to set; None if none.
-        is_doubtful_kill: whether a kill that limits depend on may be that of another program.
-        lacks_room: whether the report says that the present memory limit is too low.
-        gc_slows: whether the report says that GC slows the program beyond its CPU time.
-        dear_until_s: when GC CPU fell below what is warned at, if the whole log has more.
-        most_times: highest predictable GOGC, as a multiple of the present one: no bound.
-        regime: the present setting as the heap goals show it; None without a load.
         highest: the largest live heap of the process; None without a load.
-        may_ignore_limit: whether the log may be of Go 1.18, which has no memory limit.
     """
 
-    load: Load | None
-    now: Setting
     non_heap: float | None
-    refused: str | None
-    warnings: tuple[str, ...]
-    settings: Settings
-    whole: Load | None = None
-    growth: LiveGrowth | None = None
+    warnings: tuple[str, ...] = ()
     observed_s: float = 0.0
     model: Model | None = None
     heaviest: Model | None = None
     factors: Mapping[str, float] = field(default_factory=lambda: FACTORS)
     evidence: tuple[Baseline, ...] = ()
-    other_cause: OtherCause | None = None
-    may_lack_memory: bool = False
-    most_limit_mib: float = math.inf
-    set_at_kill_mib: float | None = None
-    is_doubtful_kill: bool = False
-    lacks_room: bool = False
-    gc_slows: bool = False
-    dear_until_s: float | None = None
-    most_times: float = math.inf
-    regime: Regime | None = None
     highest: Highest | None = None
-    idle_mib: float = 0.0
-    may_ignore_limit: bool = False
 
     @property
     def no_evidence(self) -> str | None:
@@ -151,7 +111,7 @@ class Baseline(Predictor):
         return at_goal + self.model.non_heap.hidden_stacks
 
     @property
-    def hidden_stacks_mib(self) -> float:  # type: ignore[override]
+    def hidden_stacks_mib(self) -> float:
         """Goroutine stacks that may exist at the peak beyond those assumed."""
         hidden = 0.0 if self.model is None else self.model.non_heap.hidden_stacks
         return hidden * (

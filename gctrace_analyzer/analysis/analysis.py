@@ -12,8 +12,7 @@ from gctrace_analyzer.analysis.rules import diagnose, headline_levels
 if TYPE_CHECKING:
     from gctrace_analyzer.analysis.checks import ServiceLevel
     from gctrace_analyzer.analysis.postmortem.post_mortems import PostMortem
-    from gctrace_analyzer.analysis.rules.finding import Finding
-    from gctrace_analyzer.analysis.rules.headline_levels import Level
+    from gctrace_analyzer.analysis.rules.finding import Finding, Severity
     from gctrace_analyzer.analysis.sites.profiled import Profiled
 
 
@@ -30,7 +29,7 @@ class Analysis(LogFigures):
         return self.profiled.answering(matched) if self.profiled else tuple(matched)
 
     @cached_property
-    def levels(self) -> dict[str, Level]:
+    def levels(self) -> dict[str, Severity]:
         """Whether each headline figure is ok, a warning or bad."""
         own, zeros = self.summaries.values(), self.too_coarse
         whole = self.summary if len(own) == len(self.tables["processes"]) else None

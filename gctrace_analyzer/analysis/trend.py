@@ -157,7 +157,6 @@ class LiveGrowth:
     end_s: float
     first_mib: float
     last_mib: float
-    median_mib: float
     recent_mib: float
     """The growth over the last third of the time range."""
     first_s: float = 0.0
@@ -289,7 +288,6 @@ def _growth_of(timed: pl.DataFrame) -> LiveGrowth | None:
         end_s=end,
         first_mib=first["marked_mib"][0],
         last_mib=reached["marked_mib"][0],
-        median_mib=typical,
         recent_mib=recent_mib,
         first_s=first["start_s"][0],
         last_s=reached["end_s"][0],

@@ -113,7 +113,10 @@ def find(
         if not here:
             unmatched.append(public(text))
         # One file may be named in several ways: logs/a.log and /srv/logs/a.log.
-        files = {_same(item): item for item in here}
+        # A key that is equal for two names of one file.
+        files = {
+            item.name if is_url(item.url) else os.path.realpath(item.url): item for item in here
+        }
         if text not in {item.url for item in here}:
             files = {same: item for same, item in files.items() if not _is_in(same, written)}
         items |= {item.name: item for same, item in files.items() if same not in known}
@@ -156,11 +159,6 @@ def _log(parts: Sequence[Item]) -> Item:
         modified=max((part.modified for part in parts if part.modified), default=None),
         parts=tuple(older),
     )
-
-
-def _same(item: Item) -> str:
-    """Returns a key that is equal for two names of one file."""
-    return item.name if is_url(item.url) else os.path.realpath(item.url)
 
 
 def _is_in(same: str, places: Iterable[str]) -> bool:

@@ -280,28 +280,17 @@ def _figure(
     return Column(head, lambda row: written(row[key]), key, align, most)
 
 
-def _affected(row: Row) -> str:
-    """Returns how many of a service's processes have the problem."""
-    return f"{row['affected']:,} of {row['processes']:,}"
-
-
 def _whole(number: float | None) -> str:
     return NONE if number is None else f"{number:,.0f}"
-
-
-def _rounded(gogc: float | None) -> str:
-    return NONE if gogc is None else f"{gogc:.0f}"
-
-
-def _if_any(number: int | None) -> str:
-    return f"{number:,}" if number else ""
 
 
 _SERVICE = _figure("Service", "service", str, "l", NAME_CHARS)
 _NAME = Column("Process", name_of, "name", "l", NAME_CHARS)
 _GC_CORES = _figure("GC cores", "gc_cores", cores)
 _GC_CPU = _figure("GC CPU", "gc_cpu_share", share)
-_GOGC = _figure("eff. GOGC", "effective_gogc_p50", _rounded)
+_GOGC = _figure(
+    "eff. GOGC", "effective_gogc_p50", lambda gogc: NONE if gogc is None else f"{gogc:.0f}"
+)
 _LIVE = _figure("live heap", "live_heap_p50_mib", mib)
 _LIVE_MAX = _figure("live max", "live_heap_max_mib", mib)
 _LIMIT = _figure("limit", "limit_mib", mib)
@@ -344,7 +333,7 @@ _THRASHING = (
 )
 _SERVICES = (
     _SERVICE,
-    _figure("files", "files", _if_any),
+    _figure("files", "files", lambda number: f"{number:,}" if number else ""),
     _GC_CORES,
     _GC_CPU,
     _RATE,
@@ -355,7 +344,7 @@ _SERVICES = (
 _PROBLEMS = (
     _figure("Service", "service", str, "l", 17),
     _figure("problem", "problem", lambda name: in_words(name).partition(" in ")[0], "l"),
-    Column("affects", _affected, "affected", is_needed=True),
+    Column("affects", "{0[affected]:,} of {0[processes]:,}".format, "affected", is_needed=True),
     _figure("max GC CPU", "gc_cpu_share", share),
     _figure("their GC cores", "gc_cores", cores),
     _TO_DO,
@@ -390,6 +379,16 @@ _PROCESSES = (
         "verdict", lambda row: _first_sentence(row["headline"] or ""), align="l", is_wide=True
     ),
 )
+_LIMITER = {"certain": "active", "likely": "probably active", "unlikely": "not active"}
+
+
+def _limiter(row: Row) -> str:
+    """Returns whether the runtime's CPU limiter was active, or when the limit is reached."""
+    hours = row["hours_to_limit"]
+    soon = "" if hours is None else f"limit in {duration(max(hours, 0.0) * 3600)}"
+    return _LIMITER.get(row["limiter"] or "", soon)
+
+
 _THRASH = (
     Column("Process", name_of, "name", "l", 17),
     Column("state", lambda row: STATES[row["state"]], align="l"),
@@ -397,11 +396,7 @@ _THRASH = (
     _GOGC,
     _LIVE_MAX,
     _LIMIT,
-    Column(
-        "CPU limiter",
-        lambda row: _limiter(row["limiter"]) or _in(row["hours_to_limit"]),
-        align="l",
-    ),
+    Column("CPU limiter", _limiter, align="l"),
 )
 _KILLS = (
     _NAME,
@@ -459,13 +454,3 @@ _ERRORS = (
     _figure("files", "files", _whole),
     Column("problem", lambda row: row["error"] or "", "error", "l", 20, is_wide=True),
 )
-
-
-def _limiter(state: str | None) -> str:
-    """Returns whether the runtime's CPU limiter was active, in words."""
-    words = {"certain": "active", "likely": "probably active", "unlikely": "not active"}
-    return words.get(state or "", "")
-
-
-def _in(hours: float | None) -> str:
-    return "" if hours is None else f"limit in {duration(max(hours, 0.0) * 3600)}"

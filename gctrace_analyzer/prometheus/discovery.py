@@ -129,22 +129,15 @@ def chosen(url: str, targets_: Sequence[Target], instance: str | None) -> list[T
     """
     if instance is None:
         return list(targets_)
-    for names in (_addresses, _hosts):
-        fitting = [target for target in targets_ if instance in names(target)]
-        if fitting:
+    names = [(own.labels.get("instance", ""), own.labels.get("pod")) for own in targets_]
+    for known_as in (names, [(host_of(address),) for address, _ in names]):
+        named = zip(targets_, known_as, strict=True)
+        if fitting := [target for target, own in named if instance in own]:
             return fitting
     known = [target.name for target in targets_]
     near = nearest(instance, known)
     hint = f"Did you mean {near}?" if near else f"Known: {_listed(known)}."
     raise NoDataError(url, f"no Go process with the instance {instance}", hint)
-
-
-def _addresses(target: Target) -> tuple[str | None, ...]:
-    return target.labels.get("instance"), target.labels.get("pod")
-
-
-def _hosts(target: Target) -> tuple[str]:
-    return (host_of(target.labels.get("instance", "")),)
 
 
 def host_of(instance: str) -> str:

@@ -306,7 +306,7 @@ class _Experiment:
         is_disturbed = warm_up.disturbed and cause is not None and cause.is_long_pauses
         if is_disturbed:
             # Its pauses prove nothing: the rounds decide.
-            baseline = replace(baseline, other_cause=None)  # type: ignore[type-var]  # a dataclass
+            baseline = replace(baseline, other_cause=None)
         first = recommend(baseline).row(0, named=True)
         if first["now"] or baseline.refused:
             present = baseline.now.gogc or 100.0

@@ -7,6 +7,7 @@ settings and the what-if tables use only this interface.
 from __future__ import annotations
 
 import math
+from dataclasses import KW_ONLY  # noqa: TC003  # its name is looked up when the class is made
 from typing import TYPE_CHECKING, Any
 
 from gctrace_analyzer import schema
@@ -43,6 +44,7 @@ class Outcome:
     others: tuple[Prediction, ...] = ()
 
 
+@frozen
 class Predictor:
     """A program that was observed under one setting.
 
@@ -62,7 +64,8 @@ class Predictor:
         load: what the program does to the heap, cycle by cycle; None without gctrace.
         load_model: `fixed-rate`, `cpu-bound` or `between`.
         no_evidence: why it cannot help to predict another log of the program; None if it can.
-        whole: the load of all cycles, if some of them thrashed.
+        whole: the load of all cycles, if some of them thrashed; `load` is then that of the
+            longest time range without thrashing.
         growth: the growth of the live heap, if it is significant.
         has_limit: whether this Go version has GOMEMLIMIT.
         live_mib: the usual marked live heap; None if it is unknown.
@@ -72,17 +75,15 @@ class Predictor:
         non_heap_is_known: whether `non_heap_mib` was measured.
         most_times: highest predictable GOGC, as a multiple of the present one.
         regime: the present setting as the heap goals show it; None if they are not used.
-        hidden_stacks_mib: goroutine stacks that may exist beyond those assumed.
         idle_mib: resident memory beyond what is predicted for the present setting.
         may_ignore_limit: whether the program may be of Go 1.18, which has no memory limit.
     """
 
-    __slots__ = ()
-
+    _: KW_ONLY
     now: Setting
     settings: Settings
-    refused: str | None
-    other_cause: OtherCause | None
+    refused: str | None = None
+    other_cause: OtherCause | None = None
     may_lack_memory: bool = False
     most_limit_mib: float = math.inf
     set_at_kill_mib: float | None = None
@@ -90,12 +91,11 @@ class Predictor:
     lacks_room: bool = False
     gc_slows: bool = False
     dear_until_s: float | None = None
-    load: Load | None
-    whole: Load | None
-    growth: LiveGrowth | None
-    most_times: float
+    load: Load | None = None
+    whole: Load | None = None
+    growth: LiveGrowth | None = None
+    most_times: float = math.inf
     regime: Regime | None = None
-    hidden_stacks_mib: float = 0.0
     idle_mib: float = 0.0
     may_ignore_limit: bool = False
 
@@ -135,6 +135,11 @@ class Predictor:
     def doubt(self, row: Row) -> str:
         """Returns why the confidence is low; empty if it is not."""
         raise NotImplementedError
+
+    @property
+    def hidden_stacks_mib(self) -> float:
+        """Goroutine stacks that may exist at the peak beyond those assumed."""
+        return 0.0
 
     @property
     def is_slowed(self) -> bool:

@@ -12,7 +12,7 @@ cycles. Measured on 13 programs, each with another setting as the truth: errors 
 from __future__ import annotations
 
 import math
-from dataclasses import replace
+from dataclasses import field, replace
 from typing import TYPE_CHECKING, Any
 
 import polars as pl
@@ -40,13 +40,10 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from gctrace_analyzer.advise.prediction.gain import Gain
-    from gctrace_analyzer.advise.prediction.load import Load
     from gctrace_analyzer.advise.predictor import Baseline
-    from gctrace_analyzer.advise.subject import OtherCause
     from gctrace_analyzer.analysis.analysis import Analysis
     from gctrace_analyzer.analysis.settings.known import Settings
     from gctrace_analyzer.analysis.summary import Summary
-    from gctrace_analyzer.analysis.trend import LiveGrowth
     from gctrace_analyzer.schema import Row
 
 ENOUGH_SAMPLES = 20
@@ -95,11 +92,8 @@ class Scaling(Predictor):
     and goal that a cycle allocates. The process is the one that the advice is for; if there are
     several, `notes` name it. `traced_s` is the length of the gctrace that shows what a cycle costs;
     None if there is none. `since_s` is when GOGC was last changed; None if it was not.
-    `other_cause` is a problem to fix first; `most_limit_mib` the highest limit that a kill allows.
     """
 
-    now: Setting
-    settings: Settings
     summary: Summary
     samples: int
     live_mib: float
@@ -117,17 +111,10 @@ class Scaling(Predictor):
     traced_s: float | None = None
     since_s: float | None = None
     notes: tuple[str, ...] = ()
-    other_cause: OtherCause | None = None
-    most_limit_mib: float = math.inf
-    refused: str | None = None
-    load: Load | None = None
-    whole: Load | None = None
-    growth: LiveGrowth | None = None
     load_model: str = "fixed-rate"
     no_evidence: str = "it has metrics, and no cycles to replay"
     non_heap_is_known: bool = True
-    most_times: float = MOST_TIMES
-    idle_mib: float = 0.0
+    most_times: float = field(default=MOST_TIMES, kw_only=True)
 
     @property
     def effective_gogc(self) -> float:

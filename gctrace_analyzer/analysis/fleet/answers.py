@@ -408,17 +408,13 @@ def _gogc() -> pl.Expr:
     )
 
 
-def _limited() -> pl.Expr:
-    """Returns True if a limit sets the goals, which then do not show GOGC."""
-    return (pl.col("goal_set_by") == "memory-limit").fill_null(value=False)
-
-
 def _limit() -> pl.Expr:
     known = pl.col("memory_limit_mib").round(0).cast(pl.Int64)
     return (
         pl.when(known.is_not_null())
         .then(pl.format("{} MiB", known))
-        .when(_limited())
+        # A limit that sets the goals hides GOGC.
+        .when(pl.col("goal_set_by") == "memory-limit")
         .then(pl.lit("some (inferred)"))
         .otherwise(pl.lit("none observed"))
     )

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Literal
 import polars as pl
 
 from gctrace_analyzer.analysis.settings.known_programs import ROLES, is_not_go
+from gctrace_analyzer.analysis.settings.of_containers import is_same_moment
 from gctrace_analyzer.analysis.settings.program_names import (
     agree,
     carry,
@@ -320,20 +321,11 @@ def _agreeing(kill: Death, row: Row) -> list[str]:
         agrees.append("file name")
     if (
         not agrees
-        and _began_together(kill, row)
+        and is_same_moment(kill.started_at, row["started_at"])
         and is_of(kill, row | {"source": None}) is None
     ):
         agrees.append("start time")
     return agrees
-
-
-def _began_together(kill: Death, row: Row) -> bool:
-    started, began = kill.started_at, row["started_at"]
-    return bool(started and began) and abs(started - began) <= _SAME_START
-
-
-_SAME_START = timedelta(seconds=2)
-"""Clocks of two records of one start may differ by this."""
 
 
 def shared_place(kill: Death, processes: pl.DataFrame) -> str | None:
@@ -354,13 +346,9 @@ def _latest(kill: Death) -> datetime | None:
 
 def lived_after(kill: Death, row: Row) -> bool:
     """Returns whether the process was there after the kill, and so is not the one killed."""
-    return _started_later(kill, row) or outlived(kill, row)
-
-
-def _started_later(kill: Death, row: Row) -> bool:
-    """Returns whether the process started after the kill."""
     at, started = _latest(kill), row["started_at"]
-    return bool(at and started and started > at + timedelta(seconds=1))
+    is_later = bool(at and started and started > at + timedelta(seconds=1))
+    return is_later or outlived(kill, row)
 
 
 def outlived(kill: Death, row: Row) -> bool:

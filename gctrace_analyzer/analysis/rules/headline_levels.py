@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
+
+from gctrace_analyzer.analysis.rules.finding import SEVERITIES, Severity
 
 if TYPE_CHECKING:
     from collections.abc import Container, Iterable
@@ -10,8 +12,6 @@ if TYPE_CHECKING:
     from gctrace_analyzer.analysis.rules.finding import Finding
     from gctrace_analyzer.analysis.summary import Summary
     from gctrace_analyzer.analysis.thresholds import Thresholds
-
-Level = Literal["ok", "info", "warn", "bad"]
 
 _RULES = {
     "gc_cpu": ("GC001",),
@@ -36,7 +36,7 @@ def levels(
     findings: Iterable[Finding],
     thresholds: Thresholds,
     too_coarse: Container[str] = (),
-) -> dict[str, Level]:
+) -> dict[str, Severity]:
     """Returns the levels that agree with the findings, so that a report is consistent.
 
     A figure is `info` if a minor finding is about it, else `ok` if it is known. It has no level if
@@ -47,19 +47,14 @@ def levels(
     every = list(findings)
     known = set() if summary is None else _known(summary, thresholds, too_coarse)
     well = known - costly(processes, thresholds)
-    result: dict[str, Level] = {}
+    result: dict[str, Severity] = {}
     for figure, rules in _RULES.items():
         about = [each for each in every if each.id in rules]
         if figure == "heap_goal":
             # A live heap that fills its limit leaves no room below the goal.
             about += [each for each in every if "room_pct" in each.figures]
-        severities = {each.severity for each in about}
-        if "bad" in severities:
-            result[figure] = "bad"
-        elif "warn" in severities:
-            result[figure] = "warn"
-        elif severities:
-            result[figure] = "info"
+        if about:
+            result[figure] = max((each.severity for each in about), key=SEVERITIES.index)
         elif figure in well:
             result[figure] = "ok"
     return result

@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 
     import polars as pl
 
+    from gctrace_analyzer.analysis.thresholds import Thresholds
+
 _LONG = (
     "the {t.stw_quantile:.0%} quantile is over {t.stw_warn_ms:g} ms, or the longest over "
     "{t.stw_single_ms:g} ms. A warning if the 99 % quantile after the first {t.warm_up_s:g} s is "
@@ -111,12 +113,9 @@ def _long_pauses(
     high, p99 = (float(values.quantile(q, "linear") or 0) for q in (t.stw_quantile, 0.99))
     if high <= t.stw_warn_ms and longest <= t.stw_single_ms:
         return
-    severity: Severity = "info"
     # While a program starts, nothing waits for it yet.
     warmed_up = facts.without_start_up(cycles)[column]
-    late = not_null(warmed_up).quantile(0.99, "linear") or 0.0
-    if late > t.stw_single_ms:
-        severity = "bad" if late > t.stw_bad_ms else "warn"
+    severity = _severity(not_null(warmed_up).quantile(0.99, "linear") or 0.0, t)
     as_printed = longest_ms(cycles, column) or longest
     most, usual = (duration_text(value / 1000) for value in (as_printed, median(values)))
     stops = f"The whole program stops for up to {most} {which}"
@@ -151,6 +150,13 @@ def _long_pauses(
     )
 
 
+def _severity(p99_ms: float, t: Thresholds) -> Severity:
+    """Returns how bad pauses are, by their 99 % quantile after the start-up."""
+    if p99_ms <= t.stw_single_ms:
+        return "info"
+    return "bad" if p99_ms > t.stw_bad_ms else "warn"
+
+
 def _share(facts: ProcessFacts) -> str:
     """Returns the sum of pauses if they are most of a high GC CPU, as the end of a sentence."""
     of_gc, of_time = stopped_gc_share(facts), facts.summary.stw_share
@@ -178,9 +184,6 @@ def long_pauses_of_metrics(facts: ProcessFacts) -> Iterator[Evidence]:
     t, pauses = facts.thresholds, facts.cycle_pauses
     if pauses is None or (pauses.p90_ms <= t.stw_warn_ms and pauses.max_ms <= t.stw_single_ms):
         return
-    severity: Severity = "info"
-    if pauses.late_p99_ms > t.stw_single_ms:
-        severity = "bad" if pauses.late_p99_ms > t.stw_bad_ms else "warn"
     longest = duration_text(max(pauses.max_ms, facts.summary.stw_max_ms or 0.0) / 1000)
     # A maximum covers the observed time only if it is known for all of it.
     upto = "up to" if pauses.exact or facts.summary.stw_max_ms is not None else "at least"
@@ -192,7 +195,7 @@ def long_pauses_of_metrics(facts: ProcessFacts) -> Iterator[Evidence]:
         parts.append(f"over {_ms(pauses.p99_ms)} in {least}1 of 100 cycles")
     tail = f"; {', '.join(parts)}" if parts else ""
     yield Evidence(
-        severity,
+        _severity(pauses.late_p99_ms, t),
         f"The two pauses of a GC cycle take {upto} {longest} together{tail}. Metrics have "
         "only the sum of the two pauses of a cycle.",
         {

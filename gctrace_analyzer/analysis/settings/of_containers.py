@@ -16,6 +16,7 @@ from gctrace_analyzer.units import MIB
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+    from datetime import datetime
 
     import polars as pl
 
@@ -104,10 +105,13 @@ def _may_run(container: Row, process: Row) -> bool:
 def _begins_with(process: Mapping[str, Any], container: Mapping[str, Any]) -> bool:
     """Returns whether a process began with the last run of a container, or right after its end."""
     began, start, end = process["started_at"], container["started_at"], container["finished_at"]
-    if not began:
-        return False
-    is_last = bool(start) and abs(began - start) <= _SAME_END
-    return is_last or bool(end and timedelta() <= began - end <= _RESTART)
+    is_again = bool(began and end) and timedelta() <= began - end <= _RESTART
+    return is_same_moment(began, start) or is_again
+
+
+def is_same_moment(one: datetime | None, other: datetime | None) -> bool:
+    """Returns whether two records may be of one start or end; False if a time is unknown."""
+    return one is not None and other is not None and abs(one - other) <= _SAME_END
 
 
 _SAME_END = timedelta(seconds=2)

@@ -57,7 +57,8 @@ def _mark(
         "process",
         begin=begin_s,
         end=end_s,
-        zero=_zero(axis),
+        # The moment from which the seconds of each process count; unused without a clock.
+        zero=pl.col("x") - duration(pl.col("start_s")) if axis.is_time else pl.lit(0),
         y=pl.col(column).cast(pl.Float64),
         where=axis.where(),
     )
@@ -80,11 +81,6 @@ def _mark(
 _TOGETHER_S = 0.0015
 """Largest time in seconds between two successive values: starts are printed in whole
 milliseconds."""
-
-
-def _zero(axis: Axis) -> pl.Expr:
-    """Returns the moment from which the seconds of each process count; unused without a clock."""
-    return pl.col("x") - duration(pl.col("start_s")) if axis.is_time else pl.lit(0)
 
 
 def _placed(seconds: pl.Expr, *, is_time: bool) -> pl.Expr:

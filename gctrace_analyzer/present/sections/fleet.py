@@ -210,17 +210,14 @@ def _without_settings(answers: Answers) -> tuple[str, str, str]:
     """Returns what to do for processes without another recommended setting."""
     t = answers.totals
     unknown = t.processes - t.to_fix - t.unchanged
-    parts = [
-        *(["to fix first"] if t.to_fix else []),
-        *(
-            [f"{count(t.unchanged, 'process needs', 'processes need')} no change"]
-            if t.unchanged
-            else []
-        ),
-        *([f"no recommendation for {unknown:,}"] if unknown else []),
-    ]
+    parts = (
+        "to fix first" * bool(t.to_fix),
+        f"{count(t.unchanged, 'process needs', 'processes need')} no change"
+        * bool(t.unchanged),
+        f"no recommendation for {unknown:,}" * bool(unknown),
+    )
     value = count(t.to_fix, "process", "processes") if t.to_fix else "none"
-    return ("Advice", value, "; ".join(parts))
+    return ("Advice", value, "; ".join(filter(None, parts)))
 
 
 def _change(
@@ -295,32 +292,18 @@ def to_do(answers: Answers) -> list[str]:
 def _legend(answers: Answers) -> Iterator[str]:
     """Yields what the columns mean, and how the tables are sorted, of those that are shown."""
     services = measured(answers)
-    has = {name: services[name].count() > 0 for name in ("gc_cpu_share", "gc_cores")}
-    shares = [
-        *(["GC CPU is a share of the CPU of a service"] if has["gc_cpu_share"] else []),
-        *(
-            ["assists are mark assists as a share of its GC CPU"]
-            if services["assist_share_of_gc_cpu"].count()
-            else []
-        ),
-        *(
-            ["pauses p99 are those of its worst process"]
-            if services["stw_p99_ms"].count()
-            else []
-        ),
-    ]
-    orders = [
-        *(
-            [
-                f"services to fix are sorted by their worst problem ({', '.join(KINDS)}, others), "
-                "then by GC cores"
-            ]
-            if len(answers.problems)
-            else []
-        ),
-        *(["services by GC CPU are sorted by GC cores"] if has["gc_cores"] else []),
-    ]
-    parts = [", ".join(shares), "; ".join(orders)]
+    about = {
+        "gc_cpu_share": "GC CPU is a share of the CPU of a service",
+        "assist_share_of_gc_cpu": "assists are mark assists as a share of its GC CPU",
+        "stw_p99_ms": "pauses p99 are those of its worst process",
+    }
+    orders = (
+        f"services to fix are sorted by their worst problem ({', '.join(KINDS)}, others), then by "
+        "GC cores" * bool(len(answers.problems)),
+        "services by GC CPU are sorted by GC cores" * (services["gc_cores"].count() > 0),
+    )
+    shares = ", ".join(text for name, text in about.items() if services[name].count())
+    parts = (shares, "; ".join(filter(None, orders)))
     if text := ". ".join(f"{part[0].upper()}{part[1:]}" for part in parts if part):
         yield f"{text}."
     if len(answers.single):

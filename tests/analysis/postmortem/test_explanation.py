@@ -42,7 +42,7 @@ FACTS: dict[str, Any] = {
 # Over two minutes, and as fast at the end as before.
 LASTING = LiveGrowth(
     mib_per_h=3600, low=3000, high=4200, begin_s=0, end_s=120, first_mib=120, last_mib=240,
-    median_mib=180, recent_mib=40, first_s=0, last_s=120,
+    recent_mib=40, first_s=0, last_s=120,
 )  # fmt: skip
 UNKNOWN_END = " Whether it would have grown further is unknown."
 TABLES = {
