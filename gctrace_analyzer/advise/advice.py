@@ -93,13 +93,10 @@ class Advice:
     @cached_property
     def recommendations(self) -> pl.DataFrame:
         """Recommended settings for the `balanced` objective (`schema.RECOMMENDATIONS`)."""
-        return recommend(self.baseline, gc_cpu_target=self._gc_cpu_target)
-
-    @property
-    def _gc_cpu_target(self) -> float | None:
-        """The GC CPU that the service promises or that findings warn at; None for the default."""
+        # The GC CPU that the service promises, or that findings were asked to warn at.
         warns_at = self._analysis.thresholds.gc_cpu_warn
-        return None if warns_at == DEFAULT.gc_cpu_warn else warns_at
+        target = None if warns_at == DEFAULT.gc_cpu_warn else warns_at
+        return recommend(self.baseline, gc_cpu_target=target)
 
     @cached_property
     def trade_off(self) -> pl.DataFrame:

@@ -20,7 +20,7 @@ from gctrace_analyzer.analysis.totals import FEW_S, Totals, total
 from gctrace_analyzer.analysis.trend import MIN_POINTS, slope
 from gctrace_analyzer.frozen import Plain, frozen
 from gctrace_analyzer.ingest.gctrace.columns import CPU_TIMES, stopping
-from gctrace_analyzer.ingest.gctrace.grammar import shapes_before
+from gctrace_analyzer.ingest.gctrace.grammar import OLD
 from gctrace_analyzer.ingest.gctrace.toolchain import OF_TOOLCHAIN, of_programs
 from gctrace_analyzer.ingest.rows import (
     column_of,
@@ -448,7 +448,7 @@ def too_coarse(cycles: pl.DataFrame) -> dict[str, str]:
 
 def _about_meaning(cycles: pl.DataFrame) -> Iterator[str]:
     formats = distinct(cycles, "format")
-    if not formats.isdisjoint(shapes_before("1.5")):
+    if any(shape.id in formats for shape in OLD):
         yield (
             "Go 1.4 and earlier print neither times nor CPU time, so there are no rates and no "
             "shares."

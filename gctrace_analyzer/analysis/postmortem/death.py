@@ -253,11 +253,6 @@ class Death:
         return is_of_job(self.name, self.error)
 
     @property
-    def is_only_job(self) -> bool:
-        """Whether only the job is known, not its program, which a shell may have named."""
-        return self.is_job and (self.name is None or is_of_job(self.name, None))
-
-    @property
     def is_instance(self) -> bool:
         """Whether a platform reports the memory of one of several numbered instances."""
         said = self.error or ""
@@ -326,7 +321,9 @@ class Death:
         if not self.is_inside:
             if not self.is_unit:
                 is_pod = self.pod is not None and self.victim == self.pod
-                program = "The job" if self.is_only_job else "The program"
+                # A shell may have named the program of a job.
+                is_named = self.name is not None and not is_of_job(self.name, None)
+                program = "The job" if self.is_job and not is_named else "The program"
                 program = "The container" if self.is_container else program
                 program = "The instance" if self.is_instance else program
                 program += OR_CHILD * self.may_be_child

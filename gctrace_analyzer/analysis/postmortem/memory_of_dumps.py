@@ -86,16 +86,6 @@ class Memory(Plain):
         """Whether the sizes come from a line of the scavenger."""
         return self.dumps == 0
 
-    @property
-    def is_after_forced_gc(self) -> bool:
-        """Whether the only dump may show the moment after a forced GC, not a lasting state."""
-        return self.dumps == 1 and bool(self.forced_gcs)
-
-    @property
-    def in_use_max_mib(self) -> float | None:
-        """The maximum in use, in MiB; None if only the allocated heap is known."""
-        return None if self.needed_is == HEAP_ALLOCATED else self.needed_max_mib
-
 
 HELD_TIMES = 1.5
 """Ratio of held to needed heap. A program that holds this much more than it needs is reported."""

@@ -55,12 +55,14 @@ def high_gc_cpu(facts: ProcessFacts) -> Iterator[Evidence]:
     is_old = not facts.cycles["stacks_mib"].count()
     own = f": pauses take {of_time} of the time{', with all CPUs counted' * is_old}"
     of_pauses = _in_pauses(facts) if stopped is None else own
+    used, cpus = facts.summary.gc_cpu_most_cores, facts.summary.cpus
+    of_cores = "" if used is None or not cpus else f": {cores_text(used, cpus)}"
     costs_ms = facts.cycles["gc_cpu_ms"]
     is_one = 2 * maximum(costs_ms) > total(costs_ms) and not facts.summary.missing_cycles
     why = of_pauses or (", most of it in one cycle" if is_one else _why_often(facts))
     yield Evidence(
         "bad" if share > t.gc_cpu_bad else "warn",
-        f"GC takes {of_cpu}{of_pauses or _cores_text(facts)}.",
+        f"GC takes {of_cpu}{of_pauses or of_cores}.",
         {"gc_cpu_share": share, "gc_cpu_cores": facts.summary.gc_cpu_cores},
         examples=example_lines(facts.cycles, "gc_cpu_ms" if is_one else "gc_cpu_share"),
         headline=f"GC takes {of_cpu}{why}.",
@@ -110,11 +112,6 @@ def is_start_up(facts: ProcessFacts) -> bool:
     starts_s = not_null(facts.cycles["start_s"])
     few = int((starts_s >= t.warm_up_s).sum()) < t.min_cycles
     return facts.cycle_pauses is None and len(starts_s) > 0 and few
-
-
-def _cores_text(facts: ProcessFacts) -> str:
-    used, cpus = facts.summary.gc_cpu_most_cores, facts.summary.cpus
-    return "" if used is None or not cpus else f": {cores_text(used, cpus)}"
 
 
 def _why_often(facts: ProcessFacts) -> str:

@@ -157,12 +157,6 @@ class ProcessFacts:
         return where(self.episodes, self.episodes["kind"] == "limit-thrash")
 
     @cached_property
-    def timed_live_heaps(self) -> pl.DataFrame:
-        """The live heap of the cycles with a time, and their lines."""
-        needed = with_held(self.cycles)[["start_s", "heap_live_mib", "source", "line_no"]]
-        return complete(needed, "start_s", "heap_live_mib")
-
-    @cached_property
     def limit_sets_most_goals(self) -> bool:
         """True if the memory limit sets the goal of most cycles."""
         return limit_sets_most_goals(self.cycles)

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
+from gctrace_analyzer.analysis.cycles import with_held
 from gctrace_analyzer.analysis.metrics.goroutines import growth_of_goroutines, growth_of_stacks
 from gctrace_analyzer.analysis.rules.finding import (
     Evidence,
@@ -20,7 +21,7 @@ from gctrace_analyzer.analysis.rules.limit import cost_of_thrashing
 from gctrace_analyzer.analysis.rules.registry import rule
 from gctrace_analyzer.analysis.settings.known import nearest_limit
 from gctrace_analyzer.analysis.trend import COMPARE_HEAPS, FIND_GROWTH, RAISE
-from gctrace_analyzer.ingest.rows import median, where
+from gctrace_analyzer.ingest.rows import complete, median, where
 from gctrace_analyzer.units import duration_text
 
 if TYPE_CHECKING:
@@ -177,7 +178,8 @@ _SPIKE_POINTS = 2000
 )
 def live_heap_spike(facts: ProcessFacts) -> Iterator[Evidence]:
     """Looks for cycles whose live heap is far above that of the cycles around them."""
-    t, timed = facts.thresholds, facts.timed_live_heaps
+    needed = with_held(facts.cycles)[["start_s", "heap_live_mib", "source", "line_no"]]
+    t, timed = facts.thresholds, complete(needed, "start_s", "heap_live_mib")
     if len(timed) < t.short_log_cycles or facts.moved is not None:
         return
     live = timed["heap_live_mib"].cast(pl.Float64)

@@ -13,7 +13,7 @@ from gctrace_analyzer.analysis.rules.finding import (
     gc_cpu_text,
 )
 from gctrace_analyzer.analysis.rules.registry import rule
-from gctrace_analyzer.ingest.gctrace.grammar import shapes_before
+from gctrace_analyzer.ingest.gctrace.grammar import OLD
 from gctrace_analyzer.ingest.rows import distinct
 from gctrace_analyzer.units import duration_text
 
@@ -105,7 +105,7 @@ def old_go(facts: ProcessFacts) -> Iterator[Evidence]:
     shapes = {str(shape) for shape in distinct(facts.cycles, "format")}
     # `matched` is a set, but the text lists the rules in the order of their ids.
     helped = [rule_id for rule_id in ("GC005", "GC009", "GC010") if rule_id in facts.matched]
-    if shapes.intersection(shapes_before("1.5")):
+    if any(shape.id in shapes for shape in OLD):
         longest = duration_text((facts.summary.stw_max_ms or 0) / 1000)
         text = f"Go 1.4 and earlier stop the program while they mark: here for up to {longest}."
         yield Evidence(

@@ -63,7 +63,8 @@ def unreleased_idle(facts: MemoryFacts) -> Iterator[Evidence]:
     """Checks how much idle heap was neither needed soon nor returned to the operating system."""
     t, memory = facts.thresholds, facts.memory
     spare, total = memory.spare_mib, memory.sys_mib or memory.heap_sys_mib
-    if spare is None or not total or memory.is_after_forced_gc:
+    # The only dump may show the moment after a forced GC, not a lasting state.
+    if spare is None or not total or (memory.dumps == 1 and memory.forced_gcs):
         return
     if spare > max(t.memory_min_mib, t.idle_share * total):
         # A line of Go 1.14 and later has no sizes of the heap in use.

@@ -289,15 +289,6 @@ OLD = tuple(shape for shape in GCTRACE if shape.is_before("1.5"))
 """The formats of Go 1.4 and earlier: `gcN(threads): …`."""
 
 
-def shapes_before(version: str) -> tuple[str, ...]:
-    """Returns the ids of the cycle formats that only Go releases before `version` print.
-
-    >>> shapes_before("1.5")
-    ('gc14', 'gc13', 'gc12x', 'gc11', 'gc10')
-    """
-    return tuple(shape.id for shape in GCTRACE if shape.is_before(version))
-
-
 @cache
 def any_of(shapes: tuple[Shape, ...]) -> str:
     """Returns a regular expression, without groups, for a whole record of any of the shapes."""

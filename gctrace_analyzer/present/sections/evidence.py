@@ -13,6 +13,7 @@ from gctrace_analyzer.advise.killed import often, prevention, resident_is, steps
 from gctrace_analyzer.analysis.postmortem.circumstances import in_tenths
 from gctrace_analyzer.analysis.postmortem.death import DEEDS, KINDS, REFUSED
 from gctrace_analyzer.analysis.postmortem.explanation import LAST_S
+from gctrace_analyzer.analysis.postmortem.memory_of_dumps import HEAP_ALLOCATED
 from gctrace_analyzer.analysis.postmortem.pairing import gap_s
 from gctrace_analyzer.analysis.settings.printed import NAMES, written
 from gctrace_analyzer.present.document import KeyFigure, Table
@@ -386,7 +387,8 @@ def memory(report: Report) -> Table | None:
 
 def _memory(memory: Memory) -> tuple[str, ...]:
     name = printable(memory.of or PurePath(memory.source).name)
-    held, in_use = memory.held_max_mib, memory.in_use_max_mib
+    held, in_use = memory.held_max_mib, memory.needed_max_mib
+    in_use = None if memory.needed_is == HEAP_ALLOCATED else in_use
     size = partial(rounded, step=memory.resolution_mib)
     # In a truncated dump, one of the two may be missing.
     if held is not None and in_use is not None and held < in_use:
