@@ -311,17 +311,14 @@ class FleetRun:
         progress.bytes += sum(self._items[name].size or 0 for name in new)
         progress.errors += sum(row["error_kind"] is not None for row in fresh)
         self._report_progress()
-        self._save_if_due()
+        late = time.monotonic() - self._saved_at >= SAVE_S
+        if late or len(self._rows) >= SAVE_ROWS:
+            self._save()
 
     def _report_progress(self) -> None:
         self.progress.seconds = time.monotonic() - self._started_at
         self._workers()
         self._on_progress(self.progress)
-
-    def _save_if_due(self) -> None:
-        late = time.monotonic() - self._saved_at >= SAVE_S
-        if late or len(self._rows) >= SAVE_ROWS:
-            self._save()
 
     def _save(self) -> None:
         if self._rows:

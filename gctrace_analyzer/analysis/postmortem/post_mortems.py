@@ -65,7 +65,6 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from gctrace_analyzer.analysis.log_figures import LogFigures
-    from gctrace_analyzer.analysis.postmortem.heap_at_death import HeapAtDeath
     from gctrace_analyzer.analysis.settings.known import Settings
     from gctrace_analyzer.schema import Row
 
@@ -232,19 +231,13 @@ def _post_mortem(
     known = {
         name: getattr(part, name) for part in parts for name in _NAMES if hasattr(part, name)
     }
-    known["memory_limit_most_mib"] = _most_limit_mib(facts, heap, settings)
+    if facts.match is not None and heap.live_mib is None:
+        known["memory_limit_most_mib"] = (gomemlimit(facts, settings) or (None,))[0]
     if death.may_be_child:
         known["resident_mib"] = None
     if of_other_cause(death) is not None:
         known["cause"] = BY_KERNEL
     return PostMortem(**_UNMATCHED | known)
-
-
-def _most_limit_mib(facts: Evidence, heap: HeapAtDeath, settings: Settings) -> float | None:
-    """Returns the highest GOMEMLIMIT that the kill of a process with GC cycles allows."""
-    if facts.match is None or heap.live_mib is not None:
-        return heap.memory_limit_most_mib
-    return (gomemlimit(facts, settings) or (None,))[0]
 
 
 _MISSED_CYCLES = 10
@@ -304,7 +297,9 @@ def _last_cycles(death: Death, cycles: pl.DataFrame, gogc: float | None = None) 
         return LastMinute()
     last = cycles.row(-1, named=True)
     gap_s = _gap_s(death, last)
-    if gap_s is not None and abs(gap_s) > _longest_gap_s(cycles):
+    usual_s = _usual_s(cycles["interval_s"].drop_nulls()) or 0.0
+    longest_s = max(NEAR.total_seconds(), _GAP_TIMES * usual_s)
+    if gap_s is not None and abs(gap_s) > longest_s:
         # A process that ended long before says nothing about this death.
         return LastMinute(last_gc_num=last["gc_num"], gap_s=gap_s)
     begin = None if last["start_s"] is None else last["start_s"] - LAST_S
@@ -426,12 +421,6 @@ def _gap_s(death: Death, last: Row) -> float | None:
         # The time of a cycle counts from the start of its process.
         return float(round(death.ran_s - last["start_s"], 3))
     return None
-
-
-def _longest_gap_s(cycles: pl.DataFrame) -> float:
-    """Returns the longest time after the last cycle for which a program may be the same."""
-    usual_s = _usual_s(cycles["interval_s"].drop_nulls()) or 0.0
-    return max(NEAR.total_seconds(), _GAP_TIMES * usual_s)
 
 
 _GAP_TIMES = 3.0

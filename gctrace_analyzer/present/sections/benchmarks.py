@@ -59,7 +59,8 @@ def verdict(pair: Pair) -> str:
         named = [
             f"{printable(name)} {_changed(own['ns_per_op'])}"
             for name, own in pair.benchmarks.items()
-            if times[name] and own["ns_per_op"].verdict == word and not _is_changed(own)
+            if times[name] and own["ns_per_op"].verdict == word
+            if not any(_cost(own, change) for change in ("better", "worse"))
         ]
         groups.append((f"{'takes' if len(named) == 1 else 'take'} {more}", named))
     parts: list[str] = []
@@ -93,10 +94,6 @@ def costs(pair: Pair) -> dict[str, list[str]]:
 def _cost(changes: Mapping[str, Change], word: str) -> Change | None:
     """Returns the first deciding change with this verdict; None without any."""
     return next((changes[name] for name in DECIDING if changes[name].verdict == word), None)
-
-
-def _is_changed(changes: Mapping[str, Change]) -> bool:
-    return any(changes[name].verdict in ("better", "worse") for name in DECIDING)
 
 
 def _time(changes: Mapping[str, Change]) -> str:

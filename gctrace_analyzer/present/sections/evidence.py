@@ -241,20 +241,16 @@ def deaths(report: Report) -> Iterator[tuple[str, list[tuple[str, str]]]]:
 
     if cards:
         yield from ((text, []) for text in otherwise_ended(tables["container_states"], least=1))
-    if len(ran := tables["oom_invocations"]) and not _is_of_others(tables["oom_kills"]):
+    of_kernel = tables["oom_kills"].filter(
+        pl.col("killer") == "kernel", pl.col("reported_by").is_null()
+    )
+    if len(ran := tables["oom_invocations"]) and len(of_kernel):
         sentence, advice = without_victim(ran)
         unknown = "; its victim is not in the input" if advice else " and killed nothing"
         yield (
             f"OOM killer ran{unknown}",
             [("Run", sentence), *[("Action", advice)] * bool(advice)],
         )
-
-
-def _is_of_others(kills: pl.DataFrame) -> bool:
-    """Returns whether the kernel itself recorded no kill."""
-    return kills.filter(
-        pl.col("killer") == "kernel", pl.col("reported_by").is_null()
-    ).is_empty()
 
 
 _OF_ONE = ("Where", "Message", "Memory")
