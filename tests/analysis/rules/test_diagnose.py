@@ -235,7 +235,7 @@ def test_a_live_heap_that_grows_until_it_thrashes(
             "interval_s": [1.0] * count, "forced": [False] * count,
         }
     )  # fmt: skip
-    growth = LiveGrowth(100, 50, 150, 0.0, 300.0, 100, 160, 130, 5.0)
+    growth = LiveGrowth(100, 50, 150, 0.0, 300.0, 100, 160, 5.0)
     facts = replace(
         facts_of(log_of(5)),
         cycles=cycles,
