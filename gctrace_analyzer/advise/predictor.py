@@ -293,16 +293,16 @@ def _with_evidence(baseline: Baseline, own: Outcome, setting: Setting) -> None:
     A log gets more weight the closer its setting is to the predicted one, measured in MiB allocated
     per cycle. The intervals do not get narrower, because the errors of the logs have common causes.
     """
-    usable = [each for each in baseline.evidence if each.no_evidence is None]
-    predicted = [(each, _predicted(each, setting, 0.0)) for each in usable]
+    usable = [run for run in baseline.evidence if run.no_evidence is None]
+    predicted = [(run, _predicted(run, setting, 0.0)) for run in usable]
     outcomes = [(baseline, own), *(one for one in predicted if not one[1].row["refused"])]
     if len(outcomes) == 1:
         return
     weights = []
-    for each, other in outcomes:
-        assert each.load is not None
+    for run, other in outcomes:
+        assert run.load is not None
         assert other.center is not None
-        distance = math.log(other.center.gap / each.load.gap_mib)
+        distance = math.log(other.center.gap / run.load.gap_mib)
         weights.append(1 / (distance**2 + SAME_SETTING))
     nearest = outcomes[max(range(len(outcomes)), key=weights.__getitem__)][1].row
     own.row.update({name: nearest[name] for name in ("thrash", "thrash_share")})
