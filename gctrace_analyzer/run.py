@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, Any, Never
 
 import polars as pl
 
-from gctrace_analyzer import frames, schema, selection, units
+from gctrace_analyzer import frames, schema, units
 from gctrace_analyzer.advise.advice import Advice
 from gctrace_analyzer.advise.policy import parse_objective, parse_target, recommend
 from gctrace_analyzer.advise.whatif import PRESENT, parse_settings, tried, usual
+from gctrace_analyzer.analysis import selection
 from gctrace_analyzer.analysis.analysis import Analysis
 from gctrace_analyzer.analysis.rules import finding
 from gctrace_analyzer.analysis.settings.known import ProgramFacts, Settings

@@ -29,7 +29,7 @@ ORDER = (
     ("analysis",),
     ("advise",),
     ("present",),
-    ("frames", "selection", "predicted"),
+    ("frames", "predicted"),
     ("run",),
     ("comparison",),
     ("live",),

@@ -48,15 +48,15 @@ from gctrace_analyzer.analysis.rules.finding import (
     ALLOCATE_LESS,
     SEVERITIES,
     gc_cpu_text,
-    percent,
+    often_text,
 )
 from gctrace_analyzer.analysis.rules.limit import EITHER
+from gctrace_analyzer.analysis.selection import summary_between
 from gctrace_analyzer.analysis.settings.naming import changes
-from gctrace_analyzer.analysis.totals import rates_of
 from gctrace_analyzer.analysis.trend import FIND_GROWTH, RAISE, changes_at
 from gctrace_analyzer.frozen import Plain, frozen
 from gctrace_analyzer.ingest.gctrace.toolchain import is_toolchain_alone
-from gctrace_analyzer.units import between_text, duration_text, frequency_text
+from gctrace_analyzer.units import duration_text
 
 if TYPE_CHECKING:
     from gctrace_analyzer.advise.advice import Advice
@@ -135,17 +135,14 @@ def _with_present_setting(result: Verdict, analysis: Analysis, advice: Advice) -
     last, text = later[-1] if later else (None, "")
     if last is None or last.first_gc is None or last.start_s is None:
         return result
-    spans = analysis.spans.filter(pl.col("gc_num") > last.first_gc)
-    names = ("gc_per_s", "gc_cpu_share_low", "gc_cpu_share", "gc_cpu_share_high")
-    rate, low, share, high = rates_of(spans, *names).values()
-    runs = "" if rate is None else f"runs {frequency_text(rate)} and "
-    if share is None or len(spans) < analysis.thresholds.min_cycles:
+    part = summary_between(analysis, last.start_s, math.inf)
+    runs = "" if part.gc_per_s is None else f"runs {often_text(part)} and "
+    if part.gc_cpu_share is None or part.cycles <= analysis.thresholds.min_cycles:
         return result
-    takes = between_text(percent(low or share), percent(high or share))
     since = f"since {duration_text(last.start_s)} ({text})"
-    now = f"The settings changed: {since} GC {runs}takes {takes} of the CPU."
+    now = f"The settings changed: {since} GC {runs}takes {gc_cpu_text(part)} of the CPU."
     is_lifted = result.finding in _OF_LIMIT and last.memory_limit_mib in (None, math.inf)
-    is_little = share < analysis.thresholds.gc_cpu_little
+    is_little = part.gc_cpu_share < analysis.thresholds.gc_cpu_little
     is_over = result.finding in CURED_BY_SETTINGS and (is_little or is_lifted)
     action = _left_or(advice) if is_over else result.action
     return replace(result, sentence=f"{result.sentence} {now}", action=action)
@@ -312,17 +309,11 @@ def _busy(analysis: Analysis) -> Verdict | None:
         return None
     worst = phases.sort("gc_cpu_share", descending=True).row(0, named=True)
     begin, end = worst["start_s"], worst["end_s"]
-    own = pl.col("gc_num").is_between(worst["first_gc"], worst["last_gc"])
-    spans = analysis.spans.filter(own, process=worst["process"])
-    # As in a report on this part, which ends with its last cycle.
-    shares = (
-        spans[f"gc_cpu_{bound}_s"].sum() / (float(spans["cpus"].median() or 1) * (end - begin))  # type: ignore[arg-type]
-        for bound in ("low", "high")
-    )
+    part = summary_between(analysis, begin, end)
     return Verdict(
         "warn",
         f"Under load (for {duration_text(end - begin)}, at {duration_text(begin)}) GC takes "
-        f"{between_text(*map(percent, shares))} of the CPU; over the whole time, the mean is "
+        f"{gc_cpu_text(part)} of the CPU; over the whole time, the mean is "
         f"{gc_cpu_text(analysis.summary)}.",
         f"Look at the load alone: `--between {begin:.3f}s..{end:.3f}s`.",
     )

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from gctrace_analyzer.analysis.analysis import Analysis
+    from gctrace_analyzer.analysis.summary import Summary
 
 _OF_PROCESSES = ("processes", "scavenges", "pacer", "scans")
 _DUMPS = ("memstats", "cycle_pauses")
@@ -73,6 +74,11 @@ def between(analysis: Analysis, low: float, high: float) -> Log:
         expected = f"a range in which a cycle starts; {covered}"
         raise BadSettingError(argument="between", value=text, expected=expected)
     return _selected(log, _of_cycles(log, inside), text, _cut(analysis, high))
+
+
+def summary_between(analysis: Analysis, low: float, high: float) -> Summary:
+    """Returns the figures of a range of times, as the report on it has them."""
+    return type(analysis)(between(analysis, low, high), analysis.given).summary
 
 
 def line_range(analysis: Analysis, first: int, last: int) -> Log:
