@@ -28,7 +28,7 @@ from gctrace_analyzer.ingest.rows import (
     is_one_process,
     since,
 )
-from gctrace_analyzer.units import LEAST_PERCENT, between_text, duration_text
+from gctrace_analyzer.units import LEAST_PERCENT, between_text, duration_text, last_digit
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -105,7 +105,8 @@ class Summary(Plain):
         low, value, high = self.gc_cpu_share_low, self.gc_cpu_share, self.gc_cpu_share_high
         if low is None or high is None or not value:
             return None
-        is_wide = max(value - low, high - value) > _WIDE * value
+        # A reader who adds up the lines gets one of the ends.
+        is_wide = max(value - low, high - value) > last_digit(value) / 2
         # Both ends of a smaller range are shown as one text.
         return (low, high) if is_wide and 100 * high >= LEAST_PERCENT else None
 
@@ -190,9 +191,6 @@ class Summary(Plain):
 
 _NEARLY_ALL = 0.9
 """Share of the time that counts as nearly all."""
-
-_WIDE = 0.02
-"""Share of GC CPU. If an end is farther from it, the range is shown instead of one value."""
 
 _TO_EXPLAIN = 0.1
 """Share of GC CPU. A report says why a range of it is wider than this."""

@@ -10,7 +10,7 @@ from contextvars import ContextVar
 from typing import TYPE_CHECKING
 
 from gctrace_analyzer import units
-from gctrace_analyzer.units import LEAST_PERCENT, between_text, digits, percent
+from gctrace_analyzer.units import between_text, digits, percent, share_text, shares_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -58,18 +58,12 @@ def share(value: float | None) -> str:
     >>> share(0.3141), share(0.0406), share(0.00041), share(0.0), share(1.0), share(None)
     ('31.4 %', '4.1 %', '0.041 %', '0 %', '100 %', '–')
     """
-    if value is None:
-        return NONE
-    if 0 < 100 * value < LEAST_PERCENT:
-        return percent(value)
-    return f"{digits(100 * value, 3 if abs(value) >= 0.1 else 2)} %"
+    return NONE if value is None else share_text(value)
 
 
 def gc_cpu(s: Summary) -> str:
     """Formats the share of the CPU that GC took, or the range of it."""
-    if s.gc_cpu_range is None:
-        return share(s.gc_cpu_share)
-    return between_text(*map(percent, s.gc_cpu_range))
+    return share(s.gc_cpu_share) if s.gc_cpu_range is None else shares_text(*s.gc_cpu_range)
 
 
 _AS_ONE = 1.05

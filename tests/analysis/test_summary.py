@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 import gctrace_analyzer as gca
+from gctrace_analyzer.analysis.rules.finding import gc_cpu_text
+from gctrace_analyzer.present.format import gc_cpu
 from gctrace_analyzer.present.sections.report import document
 from gctrace_analyzer.present.text import plain
 from gctrace_analyzer.testing import read_text
@@ -17,6 +21,16 @@ gc 2 @0.200s 8%: 0.10+10+0.20 ms clock, 0.20+1.0/3.0/5.0+0.40 ms cpu, 58->60->30
 """
 
 LOGS = sorted(str(path) for path in SAMPLES.glob("*.log"))
+
+
+def test_gc_cpu_is_a_range_where_its_ends_round_to_other_figures() -> None:
+    summary = read_text(log_of(40)).analysis.summary
+    one = replace(
+        summary, gc_cpu_share=0.1375, gc_cpu_share_low=0.1371, gc_cpu_share_high=0.1379
+    )
+    assert gc_cpu(one) == "13.7 %"
+    wide = replace(one, gc_cpu_share_low=0.1358, gc_cpu_share_high=0.1392)
+    assert gc_cpu(wide) == gc_cpu_text(wide) == "13.6–13.9 %"
 
 
 def test_the_summary_by_hand() -> None:

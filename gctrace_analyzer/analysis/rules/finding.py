@@ -16,7 +16,13 @@ from gctrace_analyzer.analysis.cycles import with_held
 from gctrace_analyzer.analysis.settings.setters import limit_sets_most_goals
 from gctrace_analyzer.frozen import frozen
 from gctrace_analyzer.ingest.rows import column_of, complete, median, since, where, with_largest
-from gctrace_analyzer.units import between_text, digits, frequency_text, without_noise
+from gctrace_analyzer.units import (
+    between_text,
+    digits,
+    frequency_text,
+    shares_text,
+    without_noise,
+)
 
 # Every rule prints shares.
 from gctrace_analyzer.units import percent as percent
@@ -351,8 +357,8 @@ def maximum(values: pl.Series) -> float:
 
 def gc_cpu_text(summary: Summary) -> str:
     """Returns the share of GC in all CPU time, or its range."""
-    ends = summary.gc_cpu_range or [summary.gc_cpu_share or 0.0] * 2
-    return between_text(*map(percent, ends))
+    ends = summary.gc_cpu_range
+    return percent(summary.gc_cpu_share or 0.0) if ends is None else shares_text(*ends)
 
 
 def rate_text(summary: Summary, rate: float, text: Callable[[float], str]) -> str:

@@ -215,7 +215,8 @@ def gc_cpu_ranges(sides: Iterable[Side]) -> Iterator[str]:
             values = (one.gc_cpu_range or (one.gc_cpu_share,) for one in summaries)
             ends = [end for both in values for end in both if end is not None]
             low, high = map(units.percent, (min(ends), max(ends)))
-            yield f"{printable(side.label)} {between_text(low, high)}"
+            if low != high:
+                yield f"{printable(side.label)} {between_text(low, high)}"
 
 
 def expectation(pair: Pair) -> Table | None:
