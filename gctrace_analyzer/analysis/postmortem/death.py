@@ -72,7 +72,8 @@ _SAID_BY_PARENT = re.compile(r"(?<=: )(?<!Runtime exited with error: )signal: ki
 """Messages of os/exec about a child process. AWS Lambda prints them for the program itself, and so
 does `go run`, without words before it."""
 
-BY_CODE = "with exit code 137 (SIGKILL to it, or to a child whose code it passes on)"
+WITH_CODE = "with exit code 137"
+BY_CODE = f"{WITH_CODE} (SIGKILL to it, or to a child whose code it passes on)"
 """How what has no cause but its code ended."""
 
 OR_CHILD = " or a child of it"
@@ -385,14 +386,15 @@ class Death:
 
     @property
     def _unproven_cause(self) -> str:
-        if self.oom_killer_ran:
-            return f"by {self.signal}, and the kernel's OOM killer ran"
-        if self.stopped_by:
-            return f"by {self.signal} after {self.stopped_by}"
         # A shell, too, ends with 128 + 9 after a child that got SIGKILL.
-        cause = BY_CODE if self.kind == "Exit code 137" else f"by {self.signal}"
+        is_by_code = self.kind == "Exit code 137"
+        cause = WITH_CODE if is_by_code else f"by {self.signal}"
+        if self.oom_killer_ran:
+            return f"{cause}, and the kernel's OOM killer ran"
+        if self.stopped_by:
+            return f"{cause} after {self.stopped_by}"
         saw_none = ", and the container's state records no OOM kill" * bool(self.is_not_oom)
-        return f"{cause}{saw_none}"
+        return f"{BY_CODE if is_by_code else cause}{saw_none}"
 
     @property
     def signal(self) -> str:

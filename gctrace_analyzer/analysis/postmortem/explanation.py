@@ -18,6 +18,7 @@ from gctrace_analyzer.analysis.postmortem.circumstances import (
     restarts_of,
     used_and_limit,
 )
+from gctrace_analyzer.analysis.postmortem.death import WITH_CODE
 from gctrace_analyzer.analysis.postmortem.dumps_at_death import dumps_of, reading_of_dumps
 from gctrace_analyzer.analysis.postmortem.facts import MOST_OF_LIMIT
 from gctrace_analyzer.analysis.postmortem.group_memory import (
@@ -178,7 +179,7 @@ _FIND_PARENT = (
     "Look whether the context of that command had a deadline or was canceled. If not: an OOM kill "
     "is in the log of the host's kernel."
 )
-_BY_CODE = "Exit code 137 means SIGKILL, which any process may have sent."
+_BY_CODE = "Exit code 137 most likely means SIGKILL, which any process may have sent."
 
 
 def _unproven(facts: Evidence) -> Explanation:
@@ -186,7 +187,8 @@ def _unproven(facts: Evidence) -> Explanation:
     death, growth = facts.death, tuple(_about_growth(facts.minute))
     if death.stopped_by is not None:
         advice, why = remedies.of_stop(death.stopped_by)
-        reading = f"It got {death.signal} after {death.stopped_by}{why}. {_NO_PROOF}"
+        got = "most likely got" if death.cause.startswith(WITH_CODE) else "got"
+        reading = f"It {got} {death.signal} after {death.stopped_by}{why}. {_NO_PROOF}"
         if advice in (remedies.FIND_PROBE, remedies.FIND_HANG):
             reading += _cost(facts.minute)
     elif death.oom_killer_ran:

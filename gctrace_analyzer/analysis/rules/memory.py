@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import PurePath
 
-from gctrace_analyzer.analysis.postmortem.death import BY_CODE
+from gctrace_analyzer.analysis.postmortem.death import WITH_CODE
 from gctrace_analyzer.analysis.rules.finding import DeathFacts, Evidence, MemoryFacts
 from gctrace_analyzer.analysis.rules.registry import rule
 from gctrace_analyzer.units import duration_text, size_text
@@ -186,9 +186,9 @@ def oom_kill(facts: DeathFacts) -> Iterator[Evidence]:
 @rule(
     "GC040",
     "oom-not-proven",
-    meaning="The program was killed; nothing proves that memory was the reason.",
-    condition="A program ended by SIGKILL (exit code 137), and nothing in the input proves an OOM "
-    "kill.",
+    meaning="It ended by SIGKILL or with exit code 137; nothing proves that memory was the reason.",
+    condition="A program ended by SIGKILL or with exit code 137 (128 + 9), and nothing in the "
+    "input proves an OOM kill.",
     advice="Read the kernel's log of that minute (`journalctl -k`, `dmesg`), and keep it.",
     needs="exit code 137 or SIGKILL",
     contradicted_by="a `docker stop`, a liveness probe or a deadline before it",
@@ -201,7 +201,7 @@ def oom_not_proven(facts: DeathFacts) -> Iterator[Evidence]:
         program = f"{death.subject}{f' {death.victim}' if death.victim else ''}"
         is_said = "no OOM kill" in death.cause or "OOM killer ran" in death.cause
         proof = "" if is_said else "; nothing in the input proves that memory was the reason"
-        deed = "ended" if death.cause.startswith(BY_CODE) else "was killed"
+        deed = "ended" if death.cause.startswith(WITH_CODE) else "was killed"
         killed = f"{program} {deed} {death.cause}{proof}."
         yield Evidence(
             "warn",

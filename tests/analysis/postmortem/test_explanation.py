@@ -895,7 +895,7 @@ def test_what_is_missing_is_named(resident_mib: float | None) -> None:
 def test_exit_code_137_proves_nothing() -> None:
     found = explained(proven=False, exit_code=137)
     assert found.preventable == "unknown"
-    assert found.reading[0].startswith("Exit code 137 means SIGKILL")
+    assert found.reading[0].startswith("Exit code 137 most likely means SIGKILL")
     assert explained(proven=False).reading[0].startswith("Any process may have sent SIGKILL")
     assert found.advice == (FIND_SENDER,)
 
