@@ -335,14 +335,9 @@ def percent(share: float) -> str:
 
 
 def share_text(share: float) -> str:
-    """Returns a share (0–1) as a percentage with the digits of a table of figures.
-
-    >>> share_text(0.3141), share_text(0.0406), share_text(0.0)
-    ('31.4 %', '4.1 %', '0 %')
-    """
-    if 0 < 100 * share < LEAST_PERCENT:
-        return percent(share)
-    return f"{digits(100 * share, _share_digits(share))} %"
+    """Returns a share (0–1) as a percentage with the digits of a table of figures."""
+    is_tiny = 0 < 100 * share < LEAST_PERCENT
+    return percent(share) if is_tiny else f"{digits(100 * share, _share_digits(share))} %"
 
 
 def shares_text(low: float, high: float) -> str:
@@ -351,21 +346,17 @@ def shares_text(low: float, high: float) -> str:
     >>> shares_text(0.0141, 0.0152), shares_text(0.1358, 0.1392)
     ('1.4–1.5 %', '13.6–13.9 %')
     """
-    ends = percent(low), percent(high)
-    return between_text(*(ends if len({*ends}) > 1 else map(share_text, (low, high))))
+    form = percent if percent(low) != percent(high) else share_text
+    return between_text(form(low), form(high))
+
+
+def last_digit(share: float) -> float:
+    """Returns the share that one more in the last digit of `share_text` stands for."""
+    return 10.0 ** (math.floor(math.log10(share)) + 1 - _share_digits(share))
 
 
 def _share_digits(share: float) -> int:
     return 3 if abs(share) >= 0.1 else 2
-
-
-def last_digit(share: float) -> float:
-    """Returns the share that one more in the last digit of a share's text stands for.
-
-    >>> last_digit(0.1374), last_digit(0.0838)
-    (0.001, 0.001)
-    """
-    return 10.0 ** (math.floor(math.log10(share)) + 1 - _share_digits(share))
 
 
 def times_text(count: int) -> str:

@@ -149,7 +149,10 @@ def _of_row() -> tuple[dict[str, pl.Expr], ...]:
         "gc_cpu_high_s": (gc_cpu_ms(pl.col("counted_pauses_high")) + pl.col("waiting_cpu_ms"))
         / 1000,
         "idle_cpu_s": marking_cpu_ms("idle_cpu_ms") / 1000,
-        "assist_cpu_s": pl.col("assist_cpu_ms") / 1000,
+        # No goroutine that could assist runs while the program is stopped.
+        "assist_cpu_s": pl.when(stops_for_all())
+        .then(0.0)
+        .otherwise(pl.col("assist_cpu_ms") / 1000),
         "counted_s": elapsed,
         "capacity_s": known * pl.col("cpus"),
         "capacity_time_s": known,

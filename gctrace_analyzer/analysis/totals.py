@@ -164,6 +164,19 @@ class Values:
             float(table["value"][int(until.search_sorted(rank, side))]) if len(until) else None
         )
 
+    def is_scattered(self, base: float) -> bool:
+        """Returns whether no value describes most, by the middle half of them.
+
+        Args:
+            base: what the values are in addition to: GOGC is in addition to the live heap, 100 %.
+        """
+        low, high = (self.at_most(share) for share in (0.25, 0.75))
+        return low is not None and high is not None and base + high > _FAR * (base + low)
+
+
+_FAR = 1.5
+"""Ratio. If the ends of the middle half of the heap goals, as multiples of the live heap, are
+farther apart, their median is that of a scatter."""
 
 _MEDIANS = {
     "gc_interval_p50_ms": ("interval_s", 1000.0),
@@ -265,6 +278,8 @@ class Totals:
         for figure, (name, factor) in _MEDIANS.items():
             median = self.values[name].median() if name in self.values else None
             medians[figure] = None if median is None else factor * median
+        if (gogc := self.values.get("shown_gogc")) and gogc.is_scattered(100.0):
+            medians["effective_gogc_p50"] = None
         pauses = self.values["pause_ms"]
         # The longest is as printed; the others are the middle of what a line stands for.
         longest = self.maxima["stw_max_ms"]

@@ -199,3 +199,31 @@ def test_cycles_within_a_millisecond_have_the_share_that_they_print() -> None:
     summary = read_text(line.format(1) + line.format(2)).summary()
     assert (summary.gc_cpu_share_low, summary.gc_cpu_share_high) == pytest.approx((0.05, 0.06))
     assert summary.gc_cpu_with_idle_share is None
+
+
+GO15 = (
+    "gc 1 @1.000s 14%: 3.2+0+0+0+7.4 ms clock, 25+0+0+15/0.002/0+59 ms cpu, "
+    "883->883->862 MB, 883 MB goal, 8 P (forced)\n"
+    "gc 2 @1.100s 14%: 8.5+72+17+18+9.7 ms clock, 68+72+0+35/0.41/0+78 ms cpu, "
+    "944->1825->1293 MB, 1294 MB goal, 8 P\n"
+    "gc 3 @1.300s 14%: 8.5+72+17+18+9.7 ms clock, 68+72+0+31/0.41/0+78 ms cpu, "
+    "944->1825->1293 MB, 1294 MB goal, 8 P\n"
+)
+
+
+def test_a_cycle_that_stops_the_program_has_no_assists() -> None:
+    """Otherwise the shares of GC CPU and of all CPU are over different cycles."""
+    s = read_text(GO15).analysis.summary
+    assert s.assist_share_of_gc_cpu is not None
+    assert s.assist_share_of_cpu is not None
+    assert s.gc_cpu_share is not None
+    assert s.assist_share_of_gc_cpu * s.gc_cpu_share == pytest.approx(s.assist_share_of_cpu)
+
+
+def test_a_median_of_scattered_goals_is_no_effective_gogc() -> None:
+    goals = [100, 260, 60, 240, 100, 70, 230, 60, 200, 110]
+    scattered = read_text(log_of(40, live=lambda _: 60, goal=lambda n: goals[n % 10]))
+    assert scattered.analysis.summary.effective_gogc_p50 is None
+    assert "effective GOGC" not in scattered.to_markdown()
+    steady = read_text(log_of(40, live=lambda _: 60, goal=lambda _: 90))
+    assert steady.analysis.summary.effective_gogc_p50 == pytest.approx(50, rel=0.02)
