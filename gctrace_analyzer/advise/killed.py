@@ -7,11 +7,13 @@ from itertools import accumulate, pairwise
 from typing import TYPE_CHECKING
 
 from gctrace_analyzer.advise.subject import advised_process
+from gctrace_analyzer.advise.tight_limit import container_for
 from gctrace_analyzer.analysis.postmortem.death import EVICTOR, OR_CHILD, REFUSED
 from gctrace_analyzer.analysis.postmortem.explanation import DOUBTS
-from gctrace_analyzer.analysis.postmortem.facts import SetLimit
+from gctrace_analyzer.analysis.postmortem.facts import RaiseLimit, SetLimit
 from gctrace_analyzer.analysis.postmortem.pairing import gap_s
 from gctrace_analyzer.analysis.postmortem.proof import BY_KERNEL
+from gctrace_analyzer.analysis.thresholds import roomy_limit
 from gctrace_analyzer.units import duration_text, size_text, times_text
 
 if TYPE_CHECKING:
@@ -27,14 +29,23 @@ def steps(death: PostMortem, analysis: Analysis, advice: Advice) -> tuple[str, .
     """Returns what to do after a death.
 
     A limit is to try, not to set, if only that is recommended or the death may be of another log.
+    The one to raise is that of the recommendation, which knows the memory outside the heap.
     """
-    first = advice.recommendations.row(0, named=True)
-    is_own = death.process == advised_process(analysis) and not first["now"]
-    verb = set_or_try(death, first if is_own and first["memory_limit_mib"] else None)
-    return tuple(
-        SetLimit(step.mib, step.words, verb) if isinstance(step, SetLimit) else step
-        for step in death.advice
-    )
+    first, needed = advice.recommendations.row(0, named=True), advice.needed_limit_mib
+    is_own = death.process == advised_process(analysis)
+    is_set = is_own and not first["now"] and first["memory_limit_mib"]
+    verb = set_or_try(death, first if is_set else None)
+    steps: list[str] = []
+    for step in death.advice:
+        if isinstance(step, SetLimit):
+            steps.append(SetLimit(step.mib, step.words, verb))
+        elif isinstance(step, RaiseLimit) and is_own and needed:
+            roomy = roomy_limit(needed)
+            room = container_for(advice.baseline, roomy)
+            steps.append(RaiseLimit(step.form, room, roomy))
+        else:
+            steps.append(step)
+    return tuple(steps)
 
 
 def set_or_try(death: PostMortem, first: Row | None) -> str:

@@ -38,6 +38,18 @@ class SetLimit(str):
         return step
 
 
+class RaiseLimit(str):
+    """A step after a death that raises a limit under which no GOMEMLIMIT leaves room to GC."""
+
+    form: str
+
+    def __new__(cls, form: str, container_mib: float, limit_mib: float) -> RaiseLimit:
+        """Returns the step; `form` has places for the memory of the container and GOMEMLIMIT."""
+        step = super().__new__(cls, form.format(container_mib, limit_mib))
+        step.form = form
+        return step
+
+
 @frozen
 class Limit:
     """The limit that a process reached, and what kind it is."""

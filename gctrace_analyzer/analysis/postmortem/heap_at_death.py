@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from gctrace_analyzer.analysis.cycles import goal_mib
-from gctrace_analyzer.analysis.postmortem.facts import MOST_OF_LIMIT
+from gctrace_analyzer.analysis.postmortem.facts import MOST_OF_LIMIT, RaiseLimit
 from gctrace_analyzer.analysis.thresholds import DEFAULT, least_limit, roomy_limit
 from gctrace_analyzer.frozen import frozen
 
@@ -81,15 +81,17 @@ class HeapAtDeath:
             "MiB, and the setting in proportion."
         ) * (self.live_mib is not None and is_close)
 
-    def raising(self, facts: Evidence, limit: float) -> str:
+    def raising(self, facts: Evidence, limit: float) -> RaiseLimit:
         """Returns how far to raise a limit under which no GOMEMLIMIT leaves room to GC."""
         first = "To buy time, raise" if facts.minute.grew else "Raise"
         needs = " (Go 1.19 or later)" * facts.is_before_limits
         roomy = self.roomy_limit_mib
-        return (
-            f"{first} the limit of {limit:,.0f} MiB to at least {roomy / MOST_OF_LIMIT:,.0f} MiB, "
-            f"and set GOMEMLIMIT={roomy:.0f}MiB{needs}: {self.live_most_mib or 0:,.0f} MiB are "
-            f"live heap, so no GOGC or GOMEMLIMIT leaves GC enough room under {limit:,.0f} MiB."
+        return RaiseLimit(
+            f"{first} the limit of {limit:,.0f} MiB to at least {{:,.0f}} MiB, and set "
+            f"GOMEMLIMIT={{:.0f}}MiB{needs}: {self.live_most_mib or 0:,.0f} MiB are live heap, so "
+            f"no GOGC or GOMEMLIMIT leaves GC enough room under {limit:,.0f} MiB.",
+            roomy / MOST_OF_LIMIT,
+            roomy,
         )
 
     def limit_with_room(self, limit: float) -> int | None:
