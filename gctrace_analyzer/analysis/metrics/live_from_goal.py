@@ -56,6 +56,9 @@ MAX_OVERSHOOT = 1.1
 """Multiple of the goal. A heap above it was allocated during marking, so the allocation of its
 cycles does not show the room that GOGC gave."""
 
+PERIODIC_S = 100
+"""Seconds. The runtime starts a cycle after two minutes without one, whatever is allocated."""
+
 FEWEST_GOALS = 5
 
 STRETCH_CYCLES, LEAST_STRETCH_CYCLES = 5, 2
@@ -294,7 +297,8 @@ def _are_steady() -> pl.Expr:
 def gogc_of_minimum() -> pl.Expr:
     """Returns the GOGC of each process that a goal at the heap minimum shows; null if none does.
 
-    Then the goal is 4 MiB × GOGC/100 to the byte, which no other goal is by chance.
+    Then the goal is 4 MiB × GOGC/100 to the byte, which no other goal is by chance. If later goals
+    do not fit it, GOGC was changed at run time, and no value is that of the whole run.
     """
     goal, minimum = pl.col("next_gc_bytes"), 4 * MIB
     gogc = (goal * 100 / minimum).ceil()
@@ -302,7 +306,21 @@ def gogc_of_minimum() -> pl.Expr:
     # Sizes printed in KiB or MiB fit by chance.
     is_exact = (pl.col("heap_alloc_bytes") % 1024 != 0).any()
     only = gogc.filter(is_it).min()
-    return pl.when(is_exact & (only == gogc.filter(is_it).max())).then(only).over("process")
+    is_one = is_exact & (only == gogc.filter(is_it).max())
+    # All of the heap is the most that can be live.
+    heap, roots = pl.col("heap_alloc_bytes"), pl.col("stack_inuse_bytes").fill_null(0)
+    least = (100 * (goal - heap) / (heap + roots)).filter(~is_it).max()
+    # What cycles allocate shows the room that GOGC gave, unless something else started them.
+    names = ("total_alloc_bytes", "num_gc", "num_forced_gc", "t_s")
+    allocated, cycles, forced, time_s = (pl.col(name).diff() for name in names)
+    is_paced = (cycles >= LEAST_STRETCH_CYCLES) & (forced.fill_null(0) == 0)
+    is_paced &= (time_s < cycles * PERIODIC_S) & ~is_it & ~is_it.shift()
+    is_paced &= (goal / goal.shift()).is_between(1 / STEADY, STEADY)
+    live = _by_cycle(allocated / cycles, (goal + goal.shift()) / 2)
+    paced = (100 * (goal - live) / (live + roots)).filter(is_paced).median()
+    fits = ~(least > LEAST_WITHIN * only).fill_null(value=False)
+    fits &= ~((paced / only).log() < -math.log(2)).fill_null(value=False)
+    return pl.when(is_one & fits).then(only).over("process")
 
 
 def _of_goal(goal: pl.Expr, roots: pl.Expr, g: pl.Expr) -> pl.Expr:

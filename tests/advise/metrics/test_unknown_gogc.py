@@ -83,6 +83,33 @@ def test_a_goal_at_the_heap_minimum_shows_gogc(
     assert now(part_of(folder, tmp_path, first=0, every=every, count=count)) == gogc
 
 
+@pytest.mark.parametrize(("gogc", "room"), [(100, 4), (200, 0.3), (100, 1)])
+def test_later_goals_of_another_gogc_are_not_those_of_the_heap_minimum(
+    gogc: int, room: float, tmp_path: Path
+) -> None:
+    """A program may change GOGC at run time."""
+    path, rows, total = tmp_path / "dumps.jsonl", [], 0
+    for number in range(20):
+        # The first goals are the heap minimum.
+        live = 20_000_001 + 10_000 * number
+        goal = 4 * 2**20 * gogc // 100 if number < 2 else int(live * (1 + room))
+        total += 5 * int(0.85 * (goal - live)) if number > 2 else 1_000_001
+        rows.append(
+            {
+                "Alloc": 1_000_001 if number < 2 else live + number, "HeapSys": 2**28,
+                "HeapAlloc": 1_000_001 if number < 2 else live + number, "NumGC": 5 * number,
+                "TotalAlloc": total, "NextGC": goal, "Sys": 2**28, "PauseTotalNs": 1000 * number,
+                "Mallocs": 10 * number, "Frees": 1, "HeapInuse": 2**27, "HeapIdle": 2**27,
+                "LastGC": 1_700_000_000_000_000_000 + number * 5_000_000_000,
+                "time": f"2023-11-14T22:13:{20 + number}Z",
+            }
+        )  # fmt: skip
+    path.write_text("".join(f"{json.dumps(row)}\n" for row in rows))
+    run = gca.read(path)
+    is_same = room == gogc / 100
+    assert set(run.intervals["gogc_pct"].drop_nulls()) == ({gogc} if is_same else set())
+
+
 @pytest.mark.parametrize(
     ("folder", "gogc"),
     [
