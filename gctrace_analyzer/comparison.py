@@ -210,7 +210,7 @@ class Comparison(Suggesting):
         return f"<Comparison of {', '.join(others)} and {last}: {verdicts}>"
 
     def __str__(self) -> str:
-        return text.plain(self.document())
+        return text.plain(self.document(), everything=False)
 
     def _repr_html_(self) -> str:
         from gctrace_analyzer.present.html import document_page

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
+from os.path import commonprefix
 from typing import TYPE_CHECKING, Any
 
 import polars as pl
@@ -16,7 +17,7 @@ from gctrace_analyzer.frozen import frozen
 from gctrace_analyzer.present.plots import ticks
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Sequence
 
     from gctrace_analyzer.present.plots.figure import Figure, Mark, Panel
     from gctrace_analyzer.present.plots.palette import Look
@@ -91,6 +92,17 @@ def charts_of(figure: Figure, statements: dict[str, str], *, linked: bool) -> It
         yield _chart(figure, panel, name, statements.get(name, ""), linked=linked)
 
 
+def _legend(marks: Sequence[Mark]) -> Iterator[tuple[str, str, Look]]:
+    """Yields the name of each mark; of marks that look alike, the first has what they share."""
+    alike: dict[tuple[str, Look], list[str]] = {}
+    for mark in marks:
+        alike.setdefault((mark.kind, mark.look), []).append(mark.name)
+    for mark in marks:
+        names = alike[mark.kind, mark.look]
+        shared = names[0] if len(names) == 1 else commonprefix(names).rstrip(" (")  # noqa: RUF071
+        yield shared if mark.name == names[0] else "", mark.kind, mark.look
+
+
 def _chart(figure: Figure, panel: Panel, name: str, statement: str, *, linked: bool) -> Chart:
     if panel.is_timed and figure.x_range is None:
         figure = replace(figure, x_range=panel.time_range)
@@ -122,7 +134,7 @@ def _chart(figure: Figure, panel: Panel, name: str, statement: str, *, linked: b
         ),
         levels=tuple((y(level.y), level.dash) for level in span.levels),
         labels=tuple(_labels(figure, panel, zero, x, y)),
-        legend=tuple((mark.name, mark.kind, mark.look) for mark, _ in frames),
+        legend=tuple(_legend([mark for mark, _ in frames])),
         x_ticks=tuple(_x_ticks(figure, panel, ends, x)),
         y_ticks=tuple((y(at), _value(at, panel)) for at in _y_ticks(panel)),
         x_title=_x_title(figure, panel),

@@ -93,7 +93,7 @@ def _figure(sides: Sequence[Side]) -> Figure:
         several = len(side.analyses)
         both = zip(side.analyses, side.advices, strict=True)
         for number, (analysis, advice) in enumerate(islice(both, _MOST_RUNS), start=1):
-            name = f"{side.label}, run {number} of {several}" if several > 1 else side.label
+            name = f"{side.label} ({number} of {several})" if several > 1 else side.label
             runs[name], of[name] = Report(analysis, advice), side.label
     return overlay(runs, BINS, of)
 

@@ -76,11 +76,7 @@ class IntervalChart:
 def of_pairs(pairs: Sequence[Pair]) -> list[IntervalChart]:
     """Returns the changes from the baseline: of all metrics, or of each main one by side."""
     if len(pairs) == 1:
-        rows = [
-            (changes.label_of(name), row)
-            for name, row in pairs[0].changes.items()
-            if not changes.says_nothing(row)
-        ]
+        rows = [(changes.label_of(name), row) for name, row in pairs[0].changes.items()]
         measured = pairs[0].measurement is not None
         baseline = printable(pairs[0].before.label) if measured else "before"
         plots = [_of_rows("Changes with their 95 % intervals", baseline, rows)]
@@ -120,8 +116,12 @@ def _of_rows(title: str, baseline: str, several: Sequence[tuple[str, Change]]) -
         for label, change in several
         if (part := change.relative) is not None
     ]
-    # Rows without an interval are only in the table.
-    known = [row for row in known if row[1].ends is not None] or known
+    without = [row for row in known if row[1].ends is None]
+    # The interval of these would fill the plot, and the others would look alike.
+    wide = [row for row in known if changes.says_nothing(row[1])]
+    left_out = {"no interval": without, "chance explains a tenfold change": wide}
+    drawn = [row for row in known if row not in (*without, *wide)]
+    known, left_out = (drawn, left_out) if drawn else (known, {})
     ends = [
         _factor(share) for _, change, part in known for share in (part, *(change.ends or ()))
     ]
@@ -132,7 +132,12 @@ def _of_rows(title: str, baseline: str, several: Sequence[tuple[str, Change]]) -
     ticks = [(place(math.log1p(step / 100)), f"{step:+,d} %") for step in _STEPS]
     return IntervalChart(
         title,
-        f"Relative to {baseline}; an interval that does not reach 0 % is significant.",
+        f"Relative to {baseline}; an interval that does not reach 0 % is significant."
+        + "".join(
+            f" Not drawn ({why}): {'; '.join(label for label, *_ in rows)}."
+            for why, rows in left_out.items()
+            if rows
+        ),
         [_row(label, change, part, place) for label, change, part in known],
         _apart(ticks, place(0.0)),
         place(0.0),
