@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from gctrace_analyzer.cli.deliver import Result, row_writers, text_writer, without_noise
@@ -70,7 +71,9 @@ def prediction(
     def page() -> str:
         from gctrace_analyzer.present.html import document_page
 
-        return document_page.dumps(run.report(), rows, rows.document(), heading, theme)
+        return document_page.dumps(
+            run.report(), rows, rows.document(), heading, datetime.now(UTC), theme
+        )
 
     return Result(
         is_empty=run.is_empty,

@@ -1,4 +1,4 @@
-"""Shared by HTML pages and notebook cells: templates, code in sentences, small trend lines."""
+"""Shared by HTML pages and notebook cells: templates, code in sentences, trend lines, footers."""
 
 from __future__ import annotations
 
@@ -12,9 +12,12 @@ from typing import TYPE_CHECKING
 from jinja2 import Environment, FileSystemBytecodeCache, PackageLoader, StrictUndefined
 from markupsafe import Markup, escape
 
+from gctrace_analyzer import __version__
 from gctrace_analyzer.present.format import unbroken, words
 
 if TYPE_CHECKING:
+    from datetime import datetime
+
     from jinja2.bccache import Bucket
 
     from gctrace_analyzer.present.document import KeyFigure
@@ -108,3 +111,9 @@ def spark(figure: KeyFigure) -> str:
         for index, value in enumerate(figure.trend)
         if value is not None
     )
+
+
+def made(made_at: datetime | None) -> str:
+    """Returns when and by what a page was made, for its end."""
+    when = "" if made_at is None else f" on {made_at:%Y-%m-%d at %H:%M} UTC"
+    return f"Made{when} by gctrace-analyzer {__version__}"

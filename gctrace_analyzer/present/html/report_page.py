@@ -7,7 +7,6 @@ from dataclasses import replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
-from gctrace_analyzer import __version__
 from gctrace_analyzer.advise.phrases import to_set
 from gctrace_analyzer.present.document import KeyFigure, Paragraphs, Table
 from gctrace_analyzer.present.format import printable
@@ -17,7 +16,7 @@ from gctrace_analyzer.present.html.chart import Chart, charts_of
 from gctrace_analyzer.present.html.embed import embedded, without_script
 from gctrace_analyzer.present.html.icicle import icicles
 from gctrace_analyzer.present.html.methodology import methodology
-from gctrace_analyzer.present.html.parts import rendered
+from gctrace_analyzer.present.html.parts import made, rendered
 from gctrace_analyzer.present.plots.accessor import on
 from gctrace_analyzer.present.plots.axis import Axis, axis_of
 from gctrace_analyzer.present.sections import (
@@ -160,7 +159,7 @@ def dumps(
         "notes_on_input": [*evidence.damage(report), *report.analysis.summary.warnings],
         "methodology": list(methodology(report)),
         "command": None if command is None else printable(command),
-        "made": _made(made_at),
+        "made": made(made_at),
     }
     shown["contents"] = list(_contents(shown))
     if light:
@@ -317,11 +316,6 @@ def _state(report: Report) -> list[KeyFigure]:
     if not report.analysis.has_figures:
         return figures_since_start(report) or figures_of_deaths(report)
     return headline.with_trends(report, headline.state(report))
-
-
-def _made(made_at: datetime | None) -> str:
-    when = "" if made_at is None else f" on {made_at:%Y-%m-%d at %H:%M} UTC"
-    return f"Made{when} by gctrace-analyzer {__version__}"
 
 
 def _contents(shown: Mapping[str, Any]) -> Iterator[tuple[str, str]]:

@@ -162,6 +162,10 @@ def word_of(row: Row) -> str:
 def predictions(rows: pl.DataFrame, predictor: Predictor) -> Table:
     """Returns a table of every prediction of a what-if, and of the present setting."""
     marks = any(_mark(row) != " " for row in rows.iter_rows(named=True))
+    # The present setting is where it belongs in the order; off is the highest value.
+    order = ("allocation", "gogc", "memory_limit_mib", "ballast_mib")
+    falling = (True, *[False] * (len(order) - 1))
+    rows = rows.sort(order, descending=falling, nulls_last=True) if rows["now"][-1] else rows
     body = []
     unit, times = _unit_of_peaks(rows)
     cpu = _cpu_column(rows)

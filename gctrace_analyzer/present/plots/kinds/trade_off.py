@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import polars as pl
@@ -14,6 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from gctrace_analyzer.advise.advice import Advice
+    from gctrace_analyzer.advise.prediction.outcome import Predictor
     from gctrace_analyzer.present.plots.axis import Axis
     from gctrace_analyzer.present.report import Report
 
@@ -63,6 +65,22 @@ def trade_off(report: Report, _axis: Axis) -> Figure:
     )
     notes = _NOTE, *_on_limit(rows)
     return Figure("trade_off", _TITLE, (panel,), shared_x=False, notes=notes)
+
+
+def of_tried(figure: Figure, rows: pl.DataFrame, predictor: Predictor) -> Figure:
+    """Returns the plot with the settings of a what-if in place of the recommended ones."""
+    known = rows.filter(rows[_CPU].is_not_null() & rows[_PEAK].is_not_null())
+    marks = []
+    for name, own, look in (
+        ("tried", known.filter(~known["now"]), LOOKS["advised"]),
+        ("now", known.filter("now"), LOOKS["now"]),
+    ):
+        names = pl.Series([name_of(row, predictor) for row in own.iter_rows(named=True)])
+        if len(own):
+            mark = Mark(name, own[_PEAK], own[_CPU], "points", look, size=10, where=names)
+            marks.append(mark)
+    panels = (replace(panel, marks=(panel.marks[0], *marks)) for panel in figure.panels)
+    return replace(figure, panels=tuple(panels))
 
 
 def _on_limit(rows: pl.DataFrame) -> Iterator[str]:
