@@ -182,6 +182,7 @@ def diagnose(known: LogFigures, deaths: Iterable[PostMortem]) -> list[Finding]:
             cycle_pauses=known.dumps.cycle_pauses(process) if known.by_dumps else None,
             is_benchmark=known.is_benchmark,
             freed=freed.get(process, 0),
+            is_range=known.log.selection is not None and known.log.selection.is_range,
         )
         findings += _of_process(facts, METRICS_RULES if known.by_dumps else PROCESS_RULES)
     findings = _without_short_starts(findings, processes=len(known.summaries))

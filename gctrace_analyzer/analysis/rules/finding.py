@@ -79,6 +79,7 @@ class ProcessFacts:
         regimes: the settings it ran under, in order of time; empty for metrics.
         cycle_pauses: the pauses that metrics show, because their `cycles` lack them.
         is_benchmark: whether the log has results of benchmarks.
+        is_range: whether the cycles are a selected range of the log.
         freed: calls of debug.FreeOSMemory according to the lines of the scavenger.
     """
 
@@ -97,6 +98,7 @@ class ProcessFacts:
     cycle_pauses: CyclePauses | None = None
     is_benchmark: bool = False
     freed: int = 0
+    is_range: bool = False
 
     @cached_property
     def new_pacer(self) -> bool:

@@ -86,7 +86,8 @@ def live_heap_growth(facts: ProcessFacts) -> Iterator[Evidence]:
             if growth.is_long
             else ", which is too short to distinguish a leak from a start-up"
         )
-        advice = f"Record a longer log. {advice}"
+        longer = "Select a longer range" if facts.is_range else "Record a longer log"
+        advice = f"{longer}. {advice}"
     if facts.grew_into_limit:
         thrash = facts.thrashing.sort("start_s")
         since, reason = thrash["start_s"][0], thrash["reason"][0].rstrip(".")
