@@ -19,6 +19,7 @@ from gctrace_analyzer.analysis.compare.metrics import METRICS
 from gctrace_analyzer.analysis.cycles import with_held
 from gctrace_analyzer.analysis.pauses import PHASES
 from gctrace_analyzer.analysis.rules.finding import gc_cpu_text, often_text
+from gctrace_analyzer.cli.main import main
 from gctrace_analyzer.ingest.gctrace.toolchain import of_toolchain
 from gctrace_analyzer.present import markdown
 from gctrace_analyzer.present.document import Statement, Table
@@ -786,7 +787,7 @@ def test_predictions_show_the_gc_cpu_that_memstats_have() -> None:
     run = gca.read(CORPUS / "metrics" / "own" / "gogc100" / "memstats.csv.gz")
     shown = advice.predictions(run.whatif(gogc=[200]), run.advice.baseline)
     assert shown.head == ("What if", "GC CPU %", "cycles/s", "heap peak MiB")
-    assert shown.rows[0][1].startswith("2.1 (")
+    assert shown.rows[1][1].startswith("2.1 (")
     assert "GC CPU %" in plain(document(run.report()))
     # The default collector of Prometheus has no CPU time of GC.
     rows = run.whatif(gogc=[100, 200]).with_columns(gc_cpu_share=pl.lit(None, pl.Float64))
@@ -1705,3 +1706,49 @@ def test_a_comparison_calls_a_figure_by_its_name_in_the_report() -> None:
     unknown = [m.name for m in METRICS if not LABELS[m.name].startswith(known)]
     assert not unknown
     assert LABELS["live_heap_p50_mib"] == "Live heap median"
+
+
+def test_live_heap_and_goal_have_one_base() -> None:
+    """A median over time next to an effective GOGC over cycles, 0, was a contradiction."""
+    report = gca.read(SAMPLES / "refill" / "service.log.gz").report()
+    figures = {each.label: each.note for each in headline.state(report)}
+    assert figures["Live heap"].startswith("median over time")
+    assert figures["Heap goal"].startswith("median over time")
+    assert "effective GOGC" not in figures["Heap goal"]
+
+
+def test_a_quantile_of_several_processes_says_so() -> None:
+    parts = [log_of(count, every=0.5, background=1, assist=0) for count in (70, 80)]
+    figures = {
+        each.label: each.note for each in headline.state(read_text("".join(parts)).report())
+    }
+    assert figures["Pauses"].startswith("p99 of all together")
+
+
+def test_a_selected_range_can_be_longer() -> None:
+    run = read_text(_growing(60, 0.5)).between("10s..20s")
+    assert "Select a longer range. If the live heap still grows" in run.to_markdown()
+
+
+def test_a_comparison_prints_what_the_command_prints(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    logs = [str(SAMPLES / f"steady-{name}.log") for name in ("go1.26", "gogc200-go1.26")]
+    assert main(["compare", *logs, "--color", "never"]) == 0
+    printed = capsys.readouterr().out
+    assert printed.startswith(str(gca.compare(*logs)).rstrip("\n"))
+
+
+def test_a_chart_of_changes_names_the_rows_that_it_leaves_out() -> None:
+    limits = [sorted(SAMPLES.glob(f"limits/{size}-mib-?.log.gz")) for size in (100, 120)]
+    comparison = gca.compare({"tight": limits[0], "roomy": limits[1]})
+    (chart,) = interval_chart.of_pairs(comparison.pairs)
+    assert "Not drawn (no interval): Pauses p99" in chart.statement
+    changes = comparison.pairs[0].changes
+    for name, change in changes.items():
+        label = LABELS.get(name, name)
+        is_drawn = any(row.label == label for row in chart.rows)
+        assert is_drawn or label in chart.statement or change.relative is None
+    # One name of each side, although every run has its line.
+    names = re.findall(r"</svg> *(\w+) <span class=\"now\">", comparison.to_html())
+    assert set(names) == {"tight", "roomy"}

@@ -14,7 +14,7 @@ from gctrace_analyzer.advise.phrases import (
 )
 from gctrace_analyzer.advise.subject import GROWS
 from gctrace_analyzer.advise.verdict import too_large_for_container
-from gctrace_analyzer.analysis.cycles import median_over_time, usual_interval_ms
+from gctrace_analyzer.analysis.cycles import usual_interval_ms
 from gctrace_analyzer.analysis.metrics.goroutines import GREW
 from gctrace_analyzer.analysis.printed_shares import percent_text
 from gctrace_analyzer.analysis.rules.finding import rate_text
@@ -48,7 +48,7 @@ from gctrace_analyzer.present.format import (
     share,
 )
 from gctrace_analyzer.present.sections.findings import DEATHS
-from gctrace_analyzer.present.sections.overview import few_sizes, usual_size
+from gctrace_analyzer.present.sections.overview import FAR, few_sizes, over_time, usual_size
 from gctrace_analyzer.present.sections.without_cycles import no_verdict, rise
 from gctrace_analyzer.units import LEAST_CORES, MIB, between_text, cores_text
 
@@ -133,9 +133,6 @@ _NEARLY_ALL = 0.9
 """Share of the goals. A setter of at least this share is said to set all."""
 
 
-_FAR = 1.5
-"""Factor from the median. If the end of the log is further away, no median describes it."""
-
 _FEW = 0.2
 """Share of the goals. A second setter with less is not named."""
 
@@ -206,6 +203,8 @@ def _pauses(report: Report) -> tuple[str, str] | None:
     of_time = [f"{rate_text(s, s.stw_share or 0.0, share)} of {time}"] if is_known else []
     if many := coarse.get("pauses"):
         longest, of_time = [], [f"not measurable: {many} are printed as 0"]
+    if first == "p99" and len(report.analysis.tables["processes"]) > 1:
+        first = "p99 of all together"
     return value, " · ".join((first, *longest, *of_time))
 
 
@@ -309,7 +308,7 @@ def _live(report: Report, p50: float) -> tuple[str, str]:
         growth = _growth(report, "").replace("median", f"median {live_heap(p50)}")
         return live_heap(end.live_mib), f"last; {growth}"
     few = few_sizes(report, "heap_live_mib")
-    p50, word = _over_time(report, "heap_live_mib", p50, few)
+    p50, word = over_time(report, "heap_live_mib", p50, few)
     value, last = usual_size(p50, few), _last_if_far(report, "heap_live_mib", p50, few)
     return value, _growth(report, last).replace("median", word) if few is None else last
 
@@ -323,14 +322,15 @@ def _goal(report: Report, p50: float) -> tuple[str, str]:
     if of_dumps := _goals_of_few_dumps(report, p50):
         return of_dumps
     few = few_sizes(report, "heap_goal_mib")
-    p50, word = _over_time(report, "heap_goal_mib", p50, few)
+    p50, word = over_time(report, "heap_goal_mib", p50, few)
     last = _last_if_far(report, "heap_goal_mib", p50, few)
     word = "" if word == "median" else word
     goals, cycles = report.analysis.goal_set_by.values(), report.analysis.summary.cycles
     is_of_all = len(goals) == 1 and max(goals) >= _NEARLY_ALL * cycles
-    if word and not is_of_all and 2 * max(goals, default=0) > cycles:
-        # What sets most goals may not set those of most of the time.
-        setter = ""
+    if word:
+        # The effective GOGC is over cycles, and what sets most goals may not set most of the time.
+        is_unclear = not is_of_all and 2 * max(goals, default=0) > cycles
+        setter = "" if is_unclear else setter.partition("effective GOGC")[0].rstrip("; ")
     note = "; ".join(filter(None, (word, setter, *_large_roots(report), last)))
     return usual_size(p50, few), note or _MEDIAN * report.analysis.by_dumps
 
@@ -344,7 +344,7 @@ def _goals_of_few_dumps(report: Report, p50: float) -> tuple[str, str] | None:
     if not _FEWEST <= len(goals) < DEFAULT.short_log_cycles:
         return None
     low, high = float(goals[0]), float(goals[-1])
-    if high > _FAR * low:
+    if high > FAR * low:
         return between_text(mib(low), mib(high)), f"in {len(goals)} dumps"
     return mib(p50), f"median of {len(goals)} dumps"
 
@@ -391,28 +391,12 @@ def _end(report: Report) -> _End | None:
     return _End(live[-1], goals[-1] if len(goals) else None, "last")
 
 
-def _over_time(
-    report: Report, column: str, median: float, few: pl.Series | None
-) -> tuple[float, str]:
-    """Returns the median over time if it is far from that over cycles, and which one it is.
-
-    While the heap is small, cycles follow each other faster.
-    """
-    analysis = report.analysis
-    if few is not None or analysis.by_dumps or len(analysis.tables["processes"]) > 1:
-        return median, "median"
-    usual = median_over_time(analysis.enriched, column)
-    if usual is None or 1 / _FAR < max(usual, 1) / max(median, 1) < _FAR:
-        return median, "median"
-    return usual, "median over time"
-
-
 def _last_if_far(report: Report, column: str, median: float, few: pl.Series | None) -> str:
     """Returns the last value if the usual one does not describe it: most cycles may be early."""
     values = not_null(report.analysis.cycles[column])
     if len(report.analysis.tables["processes"]) > 1 or values.is_empty():
         return ""
-    is_near = median / _FAR < values[-1] < _FAR * median if few is None else few.n_unique() < 2
+    is_near = median / FAR < values[-1] < FAR * median if few is None else few.n_unique() < 2
     return "" if is_near else f"last {live_heap(values[-1])}"
 
 
@@ -429,7 +413,7 @@ def _growth(report: Report, last: str) -> str:
         live = not_null(report.analysis.cycles["heap_live_mib"])
         first, end = (usual_of(part(len(live) // 4)) for part in (live.head, live.tail))
         # A heap that was filled has grown; for the other processes it would be a guess.
-        return most if several or end > _FAR * first else f"{most}; no significant growth"
+        return most if several or end > FAR * first else f"{most}; no significant growth"
     if not growth.is_lasting:
         fell = growth.fall and not last
         return f"{most}; last {live_heap(growth.fell_to_mib)}" if fell else most

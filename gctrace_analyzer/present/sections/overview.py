@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from gctrace_analyzer.analysis import pauses as pauses_of
+from gctrace_analyzer.analysis.cycles import median_over_time
 from gctrace_analyzer.analysis.thresholds import DEFAULT
 from gctrace_analyzer.ingest.processes import distinct_names
 from gctrace_analyzer.ingest.rows import not_null
@@ -252,4 +253,32 @@ def _cycle(row: Row) -> tuple[str, ...]:
         milliseconds(row["concurrent_mark_ms"]),
         milliseconds(row["assist_cpu_ms"]),
         "→".join(f"{size:,}" for size in sizes if size is not None),
+    )
+
+
+FAR = 1.5
+"""Factor from the median. If the end of the log is further away, no median describes it."""
+
+
+def over_time(
+    report: Report, column: str, median: float, few: pl.Series | None
+) -> tuple[float, str]:
+    """Returns the median over time if it is far from that over cycles, and which one it is.
+
+    While the heap is small, cycles follow each other faster. Live heap and goal have the same.
+    """
+    analysis = report.analysis
+    if few is not None or analysis.by_dumps or len(analysis.tables["processes"]) > 1:
+        return median, "median"
+    medians = {
+        "heap_live_mib": analysis.summary.live_heap_p50_mib,
+        "heap_goal_mib": analysis.summary.heap_goal_p50_mib,
+    }
+    usual = {name: median_over_time(analysis.enriched, name) or 0 for name in medians}
+    is_far = any(
+        usual[name] and not 1 / FAR < max(usual[name], 1) / max(of_cycles or 0, 1) < FAR
+        for name, of_cycles in medians.items()
+    )
+    return (
+        (usual[column], "median over time") if is_far and usual[column] else (median, "median")
     )
