@@ -103,12 +103,22 @@ class Summary(Plain):
     def gc_cpu_range(self) -> tuple[float, float] | None:
         """The range of GC CPU, if its ends are far apart; else None."""
         low, value, high = self.gc_cpu_share_low, self.gc_cpu_share, self.gc_cpu_share_high
-        if low is None or high is None or not value:
+        # Both ends of a smaller range are shown as one text.
+        if low is None or high is None or not value or 100 * high < LEAST_PERCENT:
             return None
         # A reader who adds up the lines gets one of the ends.
-        is_wide = max(value - low, high - value) > last_digit(value) / 2
-        # Both ends of a smaller range are shown as one text.
-        return (low, high) if is_wide and 100 * high >= LEAST_PERCENT else None
+        return (low, high) if max(value - low, high - value) > last_digit(value) / 2 else None
+
+    @property
+    def assist_cpu_range(self) -> tuple[float, float]:
+        """The range of the assists' share of all CPU; uncertain pauses do not change it."""
+        share, gc_cpu = self.assist_share_of_cpu or 0.0, self.gc_cpu_share
+        low_s, own_s, high_s = self.printed_cpu_s or (0.0, 0.0, 0.0)
+        if not own_s or not gc_cpu:
+            return share, share
+        least, most = gc_cpu * low_s / own_s, gc_cpu * high_s / own_s
+        low, high = self.gc_cpu_range or (least, most)
+        return share * (min(low / least, 1.0) if least else 1.0), share * max(high / most, 1.0)
 
     @property
     def has_wide_range(self) -> bool:
@@ -172,9 +182,8 @@ class Summary(Plain):
     @property
     def gc_cpu_most_cores(self) -> float | None:
         """GC CPU in CPUs; if it is a range, its upper end."""
-        if self.gc_cpu_cores is None or self.gc_cpu_range is None or not self.gc_cpu_share:
-            return self.gc_cpu_cores
-        return self.gc_cpu_cores * self.gc_cpu_range[1] / self.gc_cpu_share
+        ends, cores = self.gc_cpu_range, self.gc_cpu_cores
+        return cores * ends[1] / (self.gc_cpu_share or 1.0) if ends and cores else cores
 
     @property
     def pause_p99_ms(self) -> float | None:
@@ -191,10 +200,8 @@ class Summary(Plain):
 
 _NEARLY_ALL = 0.9
 """Share of the time that counts as nearly all."""
-
 _TO_EXPLAIN = 0.1
 """Share of GC CPU. A report says why a range of it is wider than this."""
-
 _EXACT = 0.02
 """Share of a CPU time. In a narrower range, both ends have nearly the same two digits."""
 
@@ -246,7 +253,7 @@ def summarize(
         # The sizes deny that what is allocated during marking survives.
         figures["true_live_heap_mib"] = None
     own = diagnosed(of_programs(processes, notes), DEFAULT)
-    warnings = [*caveats(cycles, processes, impossible or {}, check, own)]
+    warnings = [*caveats(cycles, processes, impossible or {}, check, own), *about_cpus(spans)]
     has_gaps = figures["missing_cycles"] > 0
     of_gc, added_up = (figures[name] for name in ("assist_share_of_gc_cpu", "gc_cpu_share"))
     bounds = with_printed if _contradicts(check, has_gaps=has_gaps) else bounded
@@ -255,7 +262,6 @@ def summarize(
     if has_gaps and of_gc is not None and share is not None:
         is_most = figures["missing_cycles"] > figures["cycles"]
         figures["assist_share_of_cpu"] = None if is_most else of_gc * share
-    warnings.extend(about_cpus(spans))
     summary = Summary(**figures, warnings=())
     if summary.has_wide_range and not summary.is_mostly_missing:
         by_print = bool(corrected) and (bounds is with_printed or share != added_up)

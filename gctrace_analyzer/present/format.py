@@ -83,12 +83,10 @@ def assists(s: Summary) -> tuple[str, str]:
     ends = [min(of_gc * own_s / end_s, 1.0) if end_s else 1.0 for end_s in (high_s, low_s)]
     is_one = ends[1] < _AS_ONE * ends[0]
     of_gc_text = share(of_gc) if is_one else between_text(*map(percent, ends))
-    # The rest of the range of GC CPU.
-    least, most = gc_cpu * low_s / own_s, gc_cpu * high_s / own_s
-    low, high = s.gc_cpu_range or (least, most)
-    times = [min(low / least, 1.0) if least else 1.0, max(high / most, 1.0)]
-    form = share if times[0] == times[1] else percent
-    return of_gc_text, between_text(*(form((of_all or 0.0) * ratio) for ratio in times))
+    low, high = s.assist_cpu_range
+    return of_gc_text, share(of_all) if low == high else between_text(
+        percent(low), percent(high)
+    )
 
 
 def gc_cpu_with_idle(s: Summary) -> str:

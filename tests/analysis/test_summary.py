@@ -8,7 +8,7 @@ import pytest
 
 import gctrace_analyzer as gca
 from gctrace_analyzer.analysis.rules.finding import gc_cpu_text
-from gctrace_analyzer.present.format import gc_cpu
+from gctrace_analyzer.present.format import assists, gc_cpu
 from gctrace_analyzer.present.sections.report import document
 from gctrace_analyzer.present.text import plain
 from gctrace_analyzer.testing import read_text
@@ -218,6 +218,13 @@ def test_a_cycle_that_stops_the_program_has_no_assists() -> None:
     assert s.assist_share_of_cpu is not None
     assert s.gc_cpu_share is not None
     assert s.assist_share_of_gc_cpu * s.gc_cpu_share == pytest.approx(s.assist_share_of_cpu)
+
+
+def test_a_finding_has_the_range_of_its_row() -> None:
+    run = gca.read(CORPUS / "gctrace" / "go1.26-retune" / "run.log")
+    (pressure,) = (own for own in run.analysis.findings if own.id == "GC005")
+    _, of_all = assists(run.analysis.summary)
+    assert f"mark assists take {of_all} of the CPU" in pressure.headline
 
 
 def test_a_median_of_scattered_goals_is_no_effective_gogc() -> None:

@@ -17,6 +17,7 @@ from gctrace_analyzer.analysis.rules.finding import (
 )
 from gctrace_analyzer.analysis.rules.registry import rule
 from gctrace_analyzer.ingest.rows import median, not_null, where
+from gctrace_analyzer.units import between_text
 
 
 @rule(
@@ -55,7 +56,7 @@ def assist_pressure(facts: ProcessFacts) -> Iterator[Evidence]:
             _assisted(facts, share),
             {"assist_share_of_gc_cpu": share, "mark_pressure": pressure or None},
             headline="Goroutines have to help with marking when they allocate: mark assists take "
-            f"{percent(of_all_cpu)} of the CPU.",
+            f"{between_text(*map(percent, summary.assist_cpu_range))} of the CPU.",
             examples=example_lines(facts.cycles, "assist_share"),
         )
 
