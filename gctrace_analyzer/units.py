@@ -337,7 +337,9 @@ def percent(share: float) -> str:
 def share_text(share: float) -> str:
     """Returns a share (0–1) as a percentage with the digits of a table of figures."""
     is_tiny = 0 < 100 * share < LEAST_PERCENT
-    return percent(share) if is_tiny else f"{digits(100 * share, _share_digits(share))} %"
+    return (
+        percent(share) if is_tiny else f"{digits(100 * share, 3 if abs(share) >= 0.1 else 2)} %"
+    )
 
 
 def shares_text(low: float, high: float) -> str:
@@ -346,17 +348,9 @@ def shares_text(low: float, high: float) -> str:
     >>> shares_text(0.0141, 0.0152), shares_text(0.1358, 0.1392)
     ('1.4–1.5 %', '13.6–13.9 %')
     """
-    form = percent if percent(low) != percent(high) else share_text
+    # In whole percent, a range within one would look wider than it is.
+    form = percent if high - low >= 0.01 else share_text
     return between_text(form(low), form(high))
-
-
-def last_digit(share: float) -> float:
-    """Returns the share that one more in the last digit of `share_text` stands for."""
-    return 10.0 ** (math.floor(math.log10(share)) + 1 - _share_digits(share))
-
-
-def _share_digits(share: float) -> int:
-    return 3 if abs(share) >= 0.1 else 2
 
 
 def times_text(count: int) -> str:

@@ -28,7 +28,7 @@ from gctrace_analyzer.ingest.rows import (
     is_one_process,
     since,
 )
-from gctrace_analyzer.units import LEAST_PERCENT, between_text, duration_text, last_digit
+from gctrace_analyzer.units import LEAST_PERCENT, between_text, duration_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -106,8 +106,8 @@ class Summary(Plain):
         # Both ends of a smaller range are shown as one text.
         if low is None or high is None or not value or 100 * high < LEAST_PERCENT:
             return None
-        # A reader who adds up the lines gets one of the ends.
-        return (low, high) if max(value - low, high - value) > last_digit(value) / 2 else None
+        near = min(_WIDE * value, _HALF_DIGIT)
+        return (low, high) if max(value - low, high - value) > near else None
 
     @property
     def assist_cpu_range(self) -> tuple[float, float]:
@@ -154,8 +154,9 @@ class Summary(Plain):
     @property
     def is_too_short_for_rates(self) -> bool:
         """Whether the time or the cycles are too few for a rate to describe the program."""
-        is_few = self.cycles < DEFAULT.min_cycles and self.window == "log"
-        is_few &= not self.is_of_dumps
+        is_few = (
+            self.cycles < DEFAULT.min_cycles and self.window == "log" and not self.is_of_dumps
+        )
         least_s = DEFAULT.growth_min_span_s if is_few else DEFAULT.min_span_s
         return self.span_s is not None and self.span_s < least_s
 
@@ -200,15 +201,14 @@ class Summary(Plain):
 
 _NEARLY_ALL = 0.9
 """Share of the time that counts as nearly all."""
+_WIDE, _HALF_DIGIT = 0.02, 0.0005
+"""Share of GC CPU, and half of the last digit shown: readers add up lines, and get an end."""
 _TO_EXPLAIN = 0.1
 """Share of GC CPU. A report says why a range of it is wider than this."""
 _EXACT = 0.02
 """Share of a CPU time. In a narrower range, both ends have nearly the same two digits."""
-
 _IN_BURSTS = 0.2
-"""Ratio of the median interval to the mean. Below it, the mean describes no cycle: the log has a
-start-up or occasional requests, and idle cycles every two minutes."""
-
+"""Ratio of the median interval to the mean, which describes no cycle below it."""
 FIGURES = tuple(
     own.name
     for own in fields(Summary)
