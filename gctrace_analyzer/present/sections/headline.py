@@ -45,6 +45,7 @@ from gctrace_analyzer.present.format import (
     printable,
     rate,
     rate_of_growth,
+    rounded,
     share,
 )
 from gctrace_analyzer.present.sections.findings import DEATHS
@@ -131,7 +132,6 @@ _SETTERS = {
 
 _NEARLY_ALL = 0.9
 """Share of the goals. A setter of at least this share is said to set all."""
-
 
 _FAR = 1.5
 """Factor from the median. If the end of the log is further away, no median describes it."""
@@ -235,7 +235,8 @@ def allocation(report: Report) -> tuple[str, str]:
     """Formats the rate of allocation and its total, and says whether they are estimates."""
     s = report.analysis.summary
     about = "about " * ("alloc_mib_per_s" in s.estimated and not s.rate_factors)
-    total = f"{mib(s.alloc_total_mib)} in total"
+    step = max((of.resolution_mib or 0.0 for of in report.analysis.memory), default=0.0)
+    total = f"{rounded(s.alloc_total_mib, step)} in total"
     if not report.analysis.by_dumps and s.alloc_total_mib is not None:
         # A span counts as full when a processor takes it, with its end that no object uses: at
         # GOGC=25, 20 % more than what Go 1.26 allocated. Truncation adds or hides 1 MiB per cycle.
@@ -344,9 +345,10 @@ def _goals_of_few_dumps(report: Report, p50: float) -> tuple[str, str] | None:
     if not _FEWEST <= len(goals) < DEFAULT.short_log_cycles:
         return None
     low, high = float(goals[0]), float(goals[-1])
+    dumps = f"{len(goals)} {'scrapes' if report.is_scraped else 'dumps'}"
     if high > _FAR * low:
-        return between_text(mib(low), mib(high)), f"in {len(goals)} dumps"
-    return mib(p50), f"median of {len(goals)} dumps"
+        return between_text(mib(low), mib(high)), f"in {dumps}"
+    return mib(p50), f"median of {dumps}"
 
 
 _FEWEST = 2
