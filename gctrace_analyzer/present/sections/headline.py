@@ -306,13 +306,15 @@ def _these(s: Summary, one: str, several: str) -> str:
 
 def _live(report: Report, p50: float) -> tuple[str, str]:
     """Returns the live heap and its kind: the median or the last."""
-    if (end := _end(report)) is not None:
+    about = "about " * ("live_heap_p50_mib" in report.analysis.summary.estimated)
+    if (end := _end(report)) is not None and not about:
         growth = _growth(report, "").replace("median", f"median {live_heap(p50)}")
         return live_heap(end.live_mib), f"last; {growth}"
     few = few_sizes(report, "heap_live_mib")
     p50, word = _over_time(report, "heap_live_mib", p50, few)
     value, last = usual_size(p50, few), _last_if_far(report, "heap_live_mib", p50, few)
-    return value, _growth(report, last).replace("median", word) if few is None else last
+    note = _growth(report, last).replace("median", word) if few is None else last
+    return f"{about}{value}", note
 
 
 def _goal(report: Report, p50: float) -> tuple[str, str]:
@@ -320,7 +322,7 @@ def _goal(report: Report, p50: float) -> tuple[str, str]:
     setter, end = _setter(report), _end(report)
     if end is not None and end.goal_mib:
         parts = filter(None, (end.which_goal, f"median {mib(p50)}", setter))
-        return mib(end.goal_mib), "; ".join(parts)
+        return rounded(end.goal_mib, float(report.analysis.by_dumps)), "; ".join(parts)
     if of_dumps := _goals_of_few_dumps(report, p50):
         return of_dumps
     few = few_sizes(report, "heap_goal_mib")
@@ -342,16 +344,13 @@ def _goals_of_few_dumps(report: Report, p50: float) -> tuple[str, str] | None:
         return None
     rows = report.analysis.tables["memstats"].filter(pl.col("next_gc_bytes") > 0)
     goals = (rows.unique(["process", "num_gc"], keep="last")["next_gc_bytes"] / MIB).sort()
-    if not _FEWEST <= len(goals) < DEFAULT.short_log_cycles:
+    if not 1 < len(goals) < DEFAULT.short_log_cycles:
         return None
     low, high = float(goals[0]), float(goals[-1])
-    dumps = f"{len(goals)} {'scrapes' if report.is_scraped else 'dumps'}"
+    of = f"{len(goals)} {'scrapes' if report.is_scraped else 'dumps'}"
     if high > _FAR * low:
-        return between_text(mib(low), mib(high)), f"in {dumps}"
-    return mib(p50), f"median of {dumps}"
-
-
-_FEWEST = 2
+        return between_text(mib(low), mib(high)), f"in {of}"
+    return mib(p50), f"median of {of}"
 
 
 def _large_roots(report: Report) -> Iterator[str]:
@@ -420,7 +419,7 @@ def _last_if_far(report: Report, column: str, median: float, few: pl.Series | No
 
 def _growth(report: Report, last: str) -> str:
     s = report.analysis.summary
-    highest = f"max {live_heap(s.live_heap_max_mib)}"
+    highest = f"max {live_heap(s.live_heap_max_mib)}" * ("live_heap_max_mib" not in s.estimated)
     most = "; ".join(filter(None, ("median", highest, last))) if s.cycles != 1 else ""
     process = report.subject
     if "live_heap" not in report.analysis.levels or process is None:
