@@ -59,7 +59,8 @@ cycles does not show the room that GOGC gave."""
 FEWEST_GOALS = 5
 
 STRETCH_CYCLES = 5
-"""Cycles that the allocation per cycle is averaged over."""
+"""Cycles that the allocation per cycle is averaged over; with fewer than `USUAL_CYCLES`, as many
+intervals must have one, whose goals are those of their cycles."""
 
 
 def with_limits(rows: pl.DataFrame) -> pl.DataFrame:
@@ -248,7 +249,7 @@ def _usual(intervals: pl.DataFrame) -> pl.DataFrame:
     )
     whole = intervals.group_by("process").agg(
         **figures,
-        many=cycles.sum() >= USUAL_CYCLES,
+        many=(cycles.sum() >= USUAL_CYCLES) | ((cycles > 0).sum() >= STRETCH_CYCLES),
         enough=(cycles.sum() >= USUAL_CYCLES) & (pl.len() >= USUAL_INTERVALS),
         least=(100 * (pl.col("goal_mib") - heap) / (heap + roots)).max(),
         unknown=pl.col("live_row_mib").is_null().all() & pl.col("gogc_pct").is_null().all(),

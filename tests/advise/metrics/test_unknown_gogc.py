@@ -56,8 +56,7 @@ def test_ten_dumps_of_a_growing_heap_show_no_gogc() -> None:
 def test_no_more_is_live_than_the_heap_holds(gogc: int | None) -> None:
     run = gca.read(GROWING, gogc=gogc)
     largest = max(run.table("memstats")["heap_alloc_bytes"]) / 2**20
-    assert (run.summary().live_heap_max_mib is None) == (gogc is None)
-    assert (run.summary().live_heap_max_mib or 0) <= largest
+    assert 0 < (run.summary().live_heap_max_mib or 0) <= largest
 
 
 @pytest.mark.parametrize(
