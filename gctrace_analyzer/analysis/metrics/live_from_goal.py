@@ -175,13 +175,9 @@ def with_live_heap(intervals: pl.DataFrame) -> pl.DataFrame:
     intervals = intervals.join(
         _usual(intervals), on="process", how="left", maintain_order="left"
     )
-    # Without an assumed GOGC; the heap is the least since the last cycle.
-    most = pl.coalesce("live_row_mib", "heap_mib")
-    intervals = intervals.with_columns(
-        *(_by_usual(end) for end in ("", "_before")),
-        live_known_mib="live_row_mib",
-        live_at_most_mib=most,
-    )
+    # Before GOGC is assumed.
+    known = pl.col("live_row_mib").alias("live_known_mib")
+    intervals = intervals.with_columns(known, *(_by_usual(end) for end in ("", "_before")))
     own, whole = (
         pl.when("many", _are_steady().over(part)).then(_by_cycle(_per_cycle().over(part), goal))
         for part in (["process", "stretch"], ["process"])
@@ -249,7 +245,8 @@ def _usual(intervals: pl.DataFrame) -> pl.DataFrame:
     )
     whole = intervals.group_by("process").agg(
         **figures,
-        many=(cycles.sum() >= USUAL_CYCLES) | ((cycles > 0).sum() >= STRETCH_CYCLES),
+        often=cycles.sum() >= USUAL_CYCLES,
+        busy=(cycles > 0).sum(),
         enough=(cycles.sum() >= USUAL_CYCLES) & (pl.len() >= USUAL_INTERVALS),
         least=(100 * (pl.col("goal_mib") - heap) / (heap + roots)).max(),
         unknown=pl.col("live_row_mib").is_null().all() & pl.col("gogc_pct").is_null().all(),
@@ -260,7 +257,7 @@ def _usual(intervals: pl.DataFrame) -> pl.DataFrame:
     near = _nearest()
     assumed = (
         pl.col("unknown")
-        & pl.col("many")
+        & pl.col("often")
         & (pl.col("steady") | pl.col("enough"))
         & (pl.col("least") <= LEAST_WITHIN * near).fill_null(value=True)
         & ~(pl.col("limited") > 0.5).fill_null(value=False)
@@ -269,8 +266,8 @@ def _usual(intervals: pl.DataFrame) -> pl.DataFrame:
     shown = assumed & pl.col("enough") & pl.col("agreed") & (near == pl.col("half"))
     return whole.join(halves, on="process", how="left").select(
         "process",
-        "many",
         "overshot",
+        many=pl.col("often") | (pl.col("busy") >= STRETCH_CYCLES),
         usual_gogc=pl.when(assumed).then(near),
         assumed_gogc=pl.when(shown).then(near),
     )

@@ -139,7 +139,6 @@ _FAR = 1.5
 _FEW = 0.2
 """Share of the goals. A second setter with less is not named."""
 
-
 TRENDS = {
     "GC CPU": "gc_cpu_share", "Pauses": "stw_max_ms", "Frequency": "gc_per_s",
     "Mark assist": "assist_share_of_gc_cpu", "Live heap": "heap_live_mib",
