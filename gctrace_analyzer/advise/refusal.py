@@ -259,5 +259,6 @@ FRAGMENTED = (
 def state_gogc(fits: float | None) -> str:
     """Returns what samples show about an unknown GOGC, and how to specify it."""
     if not fits:
-        return "do not show it; specify it"
-    return f"fit GOGC={fits:g}. If it was that, add `--gogc {fits:g}`"
+        return "GOGC is unknown; these samples do not show it; specify it"
+    text = f"GOGC is unknown; these samples fit GOGC={fits:g}. If it was that, add "
+    return f"{text}`--gogc {fits:g}`"

@@ -23,7 +23,7 @@ from gctrace_analyzer.ingest.gctrace import toolchain
 from gctrace_analyzer.ingest.gctrace.chunk import Reject
 from gctrace_analyzer.ingest.gctrace.companions import COMPANIONS, companions_of, counted
 from gctrace_analyzer.ingest.input import Part, read_parts
-from gctrace_analyzer.ingest.memstats import snapshots
+from gctrace_analyzer.ingest.memstats import fields, snapshots
 from gctrace_analyzer.ingest.metrics import alignment
 from gctrace_analyzer.ingest.metrics import scraped_processes as metrics
 from gctrace_analyzer.ingest.sources import Source, is_bundle
@@ -381,8 +381,7 @@ def _add_times(part: Part, clock: clocks.Clock) -> list[str]:
         part.memstats = clocks.with_local_times(part.memstats, groups[-1][0])
     yearless = any("yearless" in frame.columns and frame["yearless"].any() for frame in flat)
     options = {"year": yearless and clock.year is None, "tz": clock.tz is None}
-    missing = [name for name, needed in options.items() if needed]
-    if not missing:
+    if not (missing := [name for name, needed in options.items() if needed]):
         return [
             f"{part.facts.name}: Some times were not used: in time zone {clock.tz}, clocks show "
             "them twice or never, and no other line shows which."
@@ -400,13 +399,17 @@ def _add_rows_of_messages(part: Part) -> list[str]:
             if (at := row.pop("at_us", None)) is not None:
                 row["logged_at"] = pl.Series([at]).cast(pl.Datetime("us", "UTC"))[0]
     rows_by_table = _rows_of_messages(part) if part.messages else {}
-    notes = [f"{part.facts.name}: {row['note']}" for row in rows_by_table.pop("notes", [])]
+    texts = [row["note"] for row in rows_by_table.pop("notes", [])]
+    dumps = chain(part.rows.get("memstats", ()), rows_by_table.get("memstats", ()))
+    columns = chain(*dumps) if part.memstats is None else part.memstats.columns
+    if "resolution_bytes" in columns and not any(map(len, part.cycles)):
+        texts += fields.of_units(part.beginning)
     part.renumber(rows_by_table)
     part.rejected += [Reject(**row) for row in rows_by_table.pop("rejected", [])]
     part.rejected.sort()
     for table, rows in rows_by_table.items():
         part.rows.setdefault(table, []).extend(rows)
-    return notes
+    return [f"{part.facts.name}: {text}" for text in texts]
 
 
 def _rows_of_messages(part: Part) -> Rows:

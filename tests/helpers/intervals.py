@@ -73,6 +73,15 @@ def interval_rows(*changed: dict[str, Any]) -> pl.DataFrame:
                 ("live_mib", pl.col(f"live_row_mib{end}")),
             )
         },
+        live_known_mib=pl.coalesce("live_row_mib", "heap_live_mib"),
+        **{
+            f"live_at_mib{end}": pl.coalesce(
+                f"live_row_mib{end}",
+                pl.col(f"goal_mib{end}") - pl.col("heap_goal_mib") + pl.col("heap_live_mib"),
+                "heap_live_mib",
+            )
+            for end in ("", "_before")
+        },
     )
 
 

@@ -396,8 +396,10 @@ def baseline_of(analysis: Analysis, traced_gogc: float | None = None) -> Scaling
     if means["goal"] is None:
         return "the metrics do not show the heap goal or the live heap"
     if means["live"] is None:
+        is_unknown = _gogc(means, analysis.settings) == UNKNOWN and summary.alloc_mib_per_s
         missing = "live heap" if summary.alloc_mib_per_s else "allocation rate"
-        return f"the metrics do not show the {missing}"
+        text = f"the metrics do not show the {missing}"
+        return state_gogc(means["fits"]) if is_unknown else text
     thrash = {row["process"] for row in analysis.dumps.found_episodes}
     other = means["other"] if means["other"] is not None else NON_HEAP_MIB
     live_max = summary.live_heap_max_mib or means["live"]
@@ -442,7 +444,7 @@ def _baseline(
     process = _process(analysis)
     settings = analysis.settings if process is None else analysis.settings_of(process)
     if (gogc := _gogc(means, settings)) == UNKNOWN:
-        return f"GOGC is unknown; these samples {state_gogc(means['fits'])}"
+        return state_gogc(means["fits"])
     ballast = float(settings.value("ballast_mib") or 0.0)
     share = min(max(alloc / rate / room, LEAST_SHARE), MOST_SHARE)
     return Scaling(
@@ -470,18 +472,16 @@ def _gogc(means: dict[str, Any], settings: Settings) -> float | None:
 
     None means off. A live heap that is only an estimate does not show GOGC.
     """
-    known = means["gogc"]
-    if known is not None:
+    if (known := means["gogc"]) is not None:
         return None if known < 0 else float(known)
-    given = settings.value("gogc")
-    if given is not None:
+    if (given := settings.value("gogc")) is not None:
         return None if given == "off" else float(given)
     if (means["limited"] or 0.0) > DEFAULT.thrash_limited_share:
         # The limit sets the goals, so GOGC is so high that it may as well be off.
         return None
     if means["traced"] is not None:
         return float(means["traced"])
-    if means["estimated"]:
+    if means["live"] is None or means["estimated"]:
         return UNKNOWN
     roots = means["roots"] or 0.0
     return float(round(100 * (means["goal"] - means["live"]) / (means["live"] + roots)))

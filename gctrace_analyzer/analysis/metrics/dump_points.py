@@ -43,7 +43,7 @@ def _dumps(intervals: pl.DataFrame) -> pl.DataFrame:
     """
     at_end = intervals.with_columns(
         heap_goal_mib=pl.coalesce("goal_mib", "heap_goal_mib"),
-        heap_live_mib=pl.coalesce("live_row_mib", "heap_live_mib"),
+        heap_live_mib="live_at_mib",
     )
     first = (
         intervals.unique("process", keep="first", maintain_order=True)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from gctrace_analyzer.analysis.metrics import live_from_goal
-from gctrace_analyzer.analysis.settings.known import METRICS
+from gctrace_analyzer.analysis.settings.known import LONGEST_REST_S, METRICS
 from gctrace_analyzer.ingest.memstats.fields import RING
 from gctrace_analyzer.units import MIB
 
@@ -95,12 +95,13 @@ def _rows(memstats: pl.DataFrame, pauses: pl.DataFrame, settings: Settings) -> p
     )
     rows = rows.drop_nulls(["process", "t_s"]).sort("process", "t_s", maintain_order=True)
     # The same sample again: the query step is finer than the scrapes, or the target is down. A
-    # living process allocates between scrapes, if only for the scrape itself.
+    # living process allocates between scrapes, if only for the scrape itself, unless its sizes are
+    # rounded.
     same = [
         (pl.col(name) == pl.col(name).shift().over("process")).fill_null(value=False)
         for name in ("total_alloc_bytes", "heap_alloc_bytes")
     ]
-    rows = rows.filter(~pl.all_horizontal(same))
+    rows = rows.filter(~pl.all_horizontal(*same, pl.col("resolution_bytes").is_null()))
     gogc = _given(settings, "gogc")
     limit = _given(settings, "memory_limit_mib")
     # The runtime has no other figure for either (runtime/mstats.go).
@@ -136,9 +137,14 @@ def _starts(rows: pl.DataFrame, pauses: pl.DataFrame) -> list[pl.Series]:
     by_process = rows.group_by("process").agg(
         known=pl.col("started_at").drop_nulls().first().dt.epoch("us") / 1e6,
         num=pl.col("num_gc").first(),
+        ended=pl.when(pl.col("last_gc_unix_ns") > 0)
+        .then(pl.col("last_gc_unix_ns") / 1e9)
+        .first(),
         cycles=pl.col("num_gc").last() - pl.col("num_gc").first(),
         begin=pl.col("t_s").first(),
         end=pl.col("t_s").last(),
+        # The last cycle of a dump may be long before it, so that it shows no time of other dumps.
+        has_times=(pl.col("is_timeless") | pl.col("logged_at").is_not_null()).first(),
     )
     first_gc = (
         pauses.filter(gc_num=1)
@@ -146,18 +152,25 @@ def _starts(rows: pl.DataFrame, pauses: pl.DataFrame) -> list[pl.Series]:
         .agg(first_gc=pl.col("ended_at").min().dt.epoch("us") / 1e6)
     )
     age = pl.col("num") * (pl.col("end") - pl.col("begin")) / pl.col("cycles")
-    # The first cycle stands for the start if it was a small part of the time until the first dump.
+    # The first cycle stands for the start if it was a small part of the cycles until the first
+    # dump: the program started up to two minutes before it.
     soon = pl.when(~pl.col("num").is_between(1, 1 / YOUNG_SHARE, closed="left")).then(
         "first_gc"
     )
-    is_young = age <= YOUNG_SHARE * (pl.col("end") - pl.col("begin"))
+    observed_s = pl.col("end") - pl.col("begin")
+    is_young = pl.col("has_times") & (age <= YOUNG_SHARE * observed_s)
+    # Its first cycles may be slower than the others: then the rate does not show its start.
+    by_rate = pl.col("begin") - age
+    is_young &= (by_rate <= pl.min_horizontal("first_gc", "ended")).fill_null(value=True)
     is_seen = pl.col("known").is_null() & soon.is_not_null()
     table = by_process.join(first_gc, on="process", how="left").select(
         "process",
-        start=pl.coalesce("known", soon, pl.when(is_young).then(pl.col("begin") - age)),
+        start=pl.coalesce("known", soon, pl.when(is_young).then(by_rate)),
         seen_start=pl.coalesce("known", "first_gc"),
         start_is_estimate=pl.col("known").is_null(),
-        earlier_s=pl.when(is_seen).then(YOUNG_SHARE * (pl.col("begin") - soon)).otherwise(age),
+        earlier_s=pl.when(is_seen)
+        .then(pl.min_horizontal(pl.col("begin") - soon, LONGEST_REST_S))
+        .otherwise(pl.max_horizontal(age, YOUNG_SHARE * observed_s)),
         later_s=pl.when(is_seen).then(0.0).otherwise(age),
     )
     own = rows.select("process").join(table, on="process", how="left", maintain_order="left")

@@ -59,10 +59,14 @@ cycles does not show the room that GOGC gave."""
 PERIODIC_S = 100
 """Seconds. The runtime starts a cycle after two minutes without one, whatever is allocated."""
 
+_LEAST_PACED = 2
+"""Cycles between two dumps whose allocation shows the room that GOGC gave."""
+
 FEWEST_GOALS = 5
 
-STRETCH_CYCLES, LEAST_STRETCH_CYCLES = 5, 2
-"""Cycles that the allocation per cycle is averaged over, and the fewest that are enough."""
+STRETCH_CYCLES = 5
+"""Cycles that the allocation per cycle is averaged over; with fewer than `USUAL_CYCLES`, as many
+intervals must have one, whose goals are those of their cycles."""
 
 
 def with_limits(rows: pl.DataFrame) -> pl.DataFrame:
@@ -177,24 +181,38 @@ def with_live_heap(intervals: pl.DataFrame) -> pl.DataFrame:
     intervals = intervals.join(
         _usual(intervals), on="process", how="left", maintain_order="left"
     )
-    intervals = intervals.with_columns(_by_usual(end) for end in ("", "_before"))
+    # Before GOGC is assumed.
+    known = pl.col("live_row_mib").alias("live_known_mib")
+    intervals = intervals.with_columns(known, *(_by_usual(end) for end in ("", "_before")))
     own, whole = (
-        pl.when(_are_steady().over(part)).then(_by_cycle(_per_cycle().over(part), goal))
+        pl.when("many", _are_steady().over(part)).then(_by_cycle(_per_cycle().over(part), goal))
         for part in (["process", "stretch"], ["process"])
     )
     least = pl.min_horizontal("heap_mib", "heap_mib_before")
     is_old = pl.any_horizontal("goal_is_old", "goal_is_old_before", "overshot").fill_null(
         value=False
     )
-    return intervals.with_columns(
-        heap_live_mib=pl.coalesce(
-            _mean("live_row_mib"),
-            *(
-                pl.when((each > 0) & ~is_old).then(_at_most(each, least))
-                for each in (own, whole)
-            ),
-        ),
-    ).drop("stretch", "overshot")
+    live = pl.coalesce(
+        _mean("live_row_mib"),
+        *(pl.when((each > 0) & ~is_old).then(_at_most(each, least)) for each in (own, whole)),
+    )
+    return (
+        intervals.with_columns(heap_live_mib=live)
+        .with_columns(_at_end(end) for end in ("", "_before"))
+        .drop("stretch", "many", "overshot")
+    )
+
+
+def _at_end(end: str) -> pl.Expr:
+    """Returns the live heap at one end of an interval.
+
+    The allocation per cycle is estimated for the interval; the goal is that of its end.
+    """
+    live = pl.col("heap_live_mib")
+    of_end = pl.col(f"goal_mib{end}") - pl.col("heap_goal_mib") + live
+    is_by_cycle = pl.all_horizontal(pl.col("live_row_mib", "live_row_mib_before").is_null())
+    known = pl.when(is_by_cycle & (of_end > 0)).then(_at_most(of_end, pl.col(f"heap_mib{end}")))
+    return pl.coalesce(f"live_row_mib{end}", known, live).alias(f"live_at_mib{end}")
 
 
 def _by_usual(end: str) -> pl.Expr:
@@ -233,6 +251,8 @@ def _usual(intervals: pl.DataFrame) -> pl.DataFrame:
     )
     whole = intervals.group_by("process").agg(
         **figures,
+        often=cycles.sum() >= USUAL_CYCLES,
+        busy=(cycles > 0).sum(),
         enough=(cycles.sum() >= USUAL_CYCLES) & (pl.len() >= USUAL_INTERVALS),
         least=(100 * (pl.col("goal_mib") - heap) / (heap + roots)).max(),
         unknown=pl.col("live_row_mib").is_null().all() & pl.col("gogc_pct").is_null().all(),
@@ -243,6 +263,7 @@ def _usual(intervals: pl.DataFrame) -> pl.DataFrame:
     near = _nearest()
     assumed = (
         pl.col("unknown")
+        & pl.col("often")
         & (pl.col("steady") | pl.col("enough"))
         & (pl.col("least") <= LEAST_WITHIN * near).fill_null(value=True)
         & ~(pl.col("limited") > 0.5).fill_null(value=False)
@@ -252,6 +273,7 @@ def _usual(intervals: pl.DataFrame) -> pl.DataFrame:
     return whole.join(halves, on="process", how="left").select(
         "process",
         "overshot",
+        many=pl.col("often") | (pl.col("busy") >= STRETCH_CYCLES),
         usual_gogc=pl.when(assumed).then(near),
         assumed_gogc=pl.when(shown).then(near),
     )
@@ -285,7 +307,7 @@ def _per_cycle() -> pl.Expr:
     cycles, alloc = pl.col("gc_cycles").sum(), pl.col("alloc_mib")
     known_s = pl.col("length_s").filter(alloc.is_not_null()).sum()
     per_s = pl.when(known_s > 0).then(alloc.sum() / known_s)
-    return pl.when(cycles >= LEAST_STRETCH_CYCLES).then(per_s * between_ends / cycles)
+    return pl.when(cycles >= STRETCH_CYCLES).then(per_s * between_ends / cycles)
 
 
 def _are_steady() -> pl.Expr:
@@ -302,18 +324,24 @@ def gogc_of_minimum() -> pl.Expr:
     """
     goal, minimum = pl.col("next_gc_bytes"), 4 * MIB
     gogc = (goal * 100 / minimum).ceil()
-    is_it = (goal > 0) & ((gogc * minimum / 100).floor() == goal)
-    # Sizes printed in KiB or MiB fit by chance.
+    # Up to Go 1.17, the goal before the first cycle is (1 + GOGC/100) / 1.875 times 4 MiB: under
+    # GOGC=50, that of 80.
+    counts = (goal > 0) & (
+        (pl.col("num_gc") > 0).fill_null(value=True) | gogc.is_in(USUAL_GOGC)
+    )
+    is_it = counts & ((gogc * minimum / 100).floor() == goal)
+    # Sizes printed in KiB or MiB fit by chance, and one of many goals may: but none is lower.
     is_exact = (pl.col("heap_alloc_bytes") % 1024 != 0).any()
     only = gogc.filter(is_it).min()
-    is_one = is_exact & (only == gogc.filter(is_it).max())
+    is_least = goal.filter(is_it).max() == goal.filter(counts).min()
+    is_one = is_exact & is_least & (only == gogc.filter(is_it).max())
     # All of the heap is the most that can be live.
     heap, roots = pl.col("heap_alloc_bytes"), pl.col("stack_inuse_bytes").fill_null(0)
     least = (100 * (goal - heap) / (heap + roots)).filter(~is_it).max()
     # What cycles allocate shows the room that GOGC gave, unless something else started them.
     names = ("total_alloc_bytes", "num_gc", "num_forced_gc", "t_s")
     allocated, cycles, forced, time_s = (pl.col(name).diff() for name in names)
-    is_paced = (cycles >= LEAST_STRETCH_CYCLES) & (forced.fill_null(0) == 0)
+    is_paced = (cycles >= _LEAST_PACED) & (forced.fill_null(0) == 0)
     is_paced &= (time_s < cycles * PERIODIC_S) & ~is_it & ~is_it.shift()
     is_paced &= (goal / goal.shift()).is_between(1 / STEADY, STEADY)
     live = _by_cycle(allocated / cycles, (goal + goal.shift()) / 2)

@@ -83,8 +83,9 @@ def _longest_pause_ms(spans: pl.DataFrame) -> float | None:
 def _heap(intervals: pl.DataFrame) -> dict[str, Any]:
     largest = intervals.select(
         live_heap_max_mib=pl.max_horizontal(
-            pl.col(name).max()
-            for name in ("heap_live_mib", "most_live_mib", "most_live_mib_before")
+            pl.col(f"{name}{end}").max()
+            for name in ("live_at_mib", "most_live_mib")
+            for end in ("", "_before")
         ),
     )
     live, goal, samples = pl.col("live"), pl.col("goal"), _samples(intervals)
@@ -119,10 +120,7 @@ def _samples(intervals: pl.DataFrame) -> pl.DataFrame:
     )
     return pl.concat(
         intervals.select(
-            # The allocation per cycle is estimated for the interval; the goal is that of its end.
-            live=pl.coalesce(
-                f"live_row_mib{end}", pl.when(of_end > 0).then(of_end), "heap_live_mib"
-            ),
+            live=f"live_at_mib{end}",
             goal=f"goal_mib{end}",
             roots=pl.col(f"roots_mib{end}").fill_null(0),
             shows_gogc=shows_gogc,
@@ -131,9 +129,6 @@ def _samples(intervals: pl.DataFrame) -> pl.DataFrame:
             cycles=(cycles * pl.col(f"goal_mib{other}") / both).fill_null(0),
         )
         for end, other, since in ends
-        for of_end in [
-            pl.col(f"goal_mib{end}") - pl.col("heap_goal_mib") + pl.col("heap_live_mib")
-        ]
     )
 
 

@@ -384,13 +384,15 @@ def _last_scrapes(
     if intervals.is_empty():
         return None
     minute = intervals.filter(pl.col("end_s") >= pl.col("end_s").last() - LAST_S)
-    live = pl.col("heap_live_mib").drop_nulls()
+    live = pl.col("live_known_mib").drop_nulls()
+    # The heap is the least since the last cycle.
+    at_most = pl.coalesce("live_known_mib", "heap_mib").drop_nulls()
     row = minute.select(
         last_gc_num=pl.col("num_gc").last(),
         live_before_mib=live.first().round().cast(pl.Int64),
         live_span_s=pl.col("end_s").last() - pl.col("end_s").first(),
         live_had_mib=live.head((live.len() + 1) // 2).quantile(0.9),
-        live_mib=live.last().round().cast(pl.Int64),
+        live_mib=at_most.last().ceil().cast(pl.Int64),
         heap_end_mib=pl.col("heap_alloc_mib").last().round().cast(pl.Int64),
         goal_mib=pl.col("goal_mib").last().round().cast(pl.Int64),
         next_goal_mib=pl.col("goal_mib").last().round().cast(pl.Int64),

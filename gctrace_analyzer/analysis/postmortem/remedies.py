@@ -244,7 +244,8 @@ def _below(facts: Evidence, heap: HeapAtDeath, gomemlimit: float | None) -> Iter
     if gomemlimit is None or gomemlimit > DEFAULT.tight_limit_share * limit:
         why = (
             f", so that GC runs before memory reaches the limit of {limit:,.0f} MiB; the live heap "
-            f"of {heap.live_mib or 0:,.0f} MiB{' at the last dump' * of_dumps} fits."
+            f"of {'at most ' * of_dumps}{heap.live_mib or 0:,.0f} MiB"
+            f"{' at the last dump' * of_dumps} fits."
             if gomemlimit is None
             else f": it is {gomemlimit:,.0f} MiB now, which leaves no room for memory that Go does "
             f"not count below the limit of {limit:,.0f} MiB."

@@ -10,7 +10,7 @@ import polars as pl
 
 from gctrace_analyzer import schema
 from gctrace_analyzer.errors import UnreadableInputError
-from gctrace_analyzer.ingest import numbers
+from gctrace_analyzer.ingest import clock, numbers
 from gctrace_analyzer.ingest.memstats import aligned, fields
 from gctrace_analyzer.ingest.wrappers import timestamps
 
@@ -169,6 +169,9 @@ def _typed(
             if times["local_time"].null_count() == text.null_count():
                 columns |= {name: times[name] for name in times.columns}
                 continue
+            if (since := clock.distances_s(_of_day_s(text))) is not None and since.count():
+                columns["elapsed_s"] = since
+                continue
         column, values, digit = _column(given, text)
         if column in columns:
             continue
@@ -187,6 +190,17 @@ def _typed(
             resolution, len(body), dtype=pl.Int64, eager=True
         )
     return pl.DataFrame(columns).filter(~bad), sorted(rejected)
+
+
+def _of_day_s(text: pl.Series) -> pl.Series:
+    """Returns times of day without a date in seconds: `15:43:44`; all null if one is no time."""
+    parts = text.str.extract_groups(r"^(\d{1,2}):([0-5]\d):([0-5]\d(?:[.,]\d{1,9})?)$").struct
+    hours, minutes, seconds = (
+        parts.field(name).str.replace(",", ".").cast(pl.Float64) for name in parts.fields
+    )
+    of_day_s = 3600 * hours + 60 * minutes + seconds
+    is_whole = of_day_s.null_count() == text.null_count()
+    return of_day_s if is_whole else of_day_s.clear(len(text))
 
 
 def _not_a_number(given: str, value: str) -> str:

@@ -230,6 +230,25 @@ PREFIXES = {"b": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40}
 DECIMAL = {"b": 1, "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12}
 """The same for Hugo, which uses decimal units."""
 
+HUGO = re.compile(r"^hugo v\d|uilding sites", re.M)
+"""Hugo's line before its MemStats."""
+
+_IN_MB = re.compile(r"(?i)(?:\d ?|[\W_])([mg])b\b")
+
+
+def of_units(text: str) -> Iterator[str]:
+    """Yields a note on rounded sizes if their unit has two meanings.
+
+    >>> [*of_units("Alloc: 1.2 GB")], [*of_units("Alloc = 12 MiB")]
+    (['Sizes in GB are read as GiB; in decimal units, they are 7 % smaller.'], [])
+    """
+    if (unit := _IN_MB.search(text)) and not HUGO.search(text):
+        prefix, less = ("M", 5) if unit[1] in "Mm" else ("G", 7)
+        yield (
+            f"Sizes in {prefix}B are read as {prefix}iB; in decimal units, they are {less} % "
+            "smaller."
+        )
+
 
 def quantity(
     column: str,

@@ -62,9 +62,6 @@ _ONLY_NAME = re.compile(r"([A-Za-z]+(?: [A-Za-z]+){1,4}):?")
 """Dashboards have each name on one line, and its value on the next."""
 
 _IN_USE_AND_SYS = re.compile(r"\b(Stack|MSpan|MCache) = (\d{1,20}) / (\d{1,20})\b")
-_DECIMAL = re.compile(r"^hugo v\d|uilding sites")
-"""Hugo's line before its MemStats, whose units are decimal: 1.4 GB are 1.4e9 bytes."""
-
 _INSIDE = re.compile(r"\"memstats\" ?: ?\{[^{}]{0,2000}\}")
 _SINCE_LAST = "on-zero metrics in the last"
 """Beats' line with changes: the size of memory from the OS is its growth."""
@@ -82,9 +79,9 @@ _OF_CPU = re.compile(
     r"^[^A-Za-z]{0,60}GC (?:is |was |has )?(?:us|tak|took|spen)\w{0,4}\s(?:about |only |~ ?)?"
     r"(?P<share>\d{1,3}(?:\.\d{1,9})?) ?% of (?:the |its |all |total |available )*CPU[ \t]*$"
     r"|\b[gG][cC][ _-]?(?:CPU|cpu)(?:[ _-]?(?:fraction|usage|time|share|percent))?\s?[:=]\s?"
-    r"(?P<printed>\d{1,3}(?:\.\d{1,9})?) ?%"
+    r"(?:(?P<printed>\d{1,3}(?:\.\d{1,9})?) ?%|(?P<fraction>0\.\d{4,20})(?![\d.]| ?%))"
 )
-"""Wordings for GCCPUFraction."""
+"""Wordings for GCCPUFraction. Without a unit, fewer decimals may be those of a percentage."""
 
 _LENGTH = r"\d{1,20}+(?:\.\d{1,9}+)?+(?:[nuµm]?s\b)?+"
 _LENGTHS = rf"[\s,]{{0,9}}{_LENGTH}(?:[\s,]{{1,9}}{_LENGTH}){{0,300}}+"
@@ -134,7 +131,7 @@ def _built(messages: Iterable[Message]) -> list[Row]:
         if record := _record(message.text):
             rows.append(place(message) | record)
             continue
-        prefixes = fields.DECIMAL if _DECIMAL.search(message.text) else prefixes
+        prefixes = fields.DECIMAL if fields.HUGO.search(message.text) else prefixes
         before, message = message, _with_name(message, before)
         pairs = _line(message.text, prefixes)
         key = message.identity() | {"line_no": 0, "logged_at": None, "monotonic_s": None}
@@ -340,7 +337,9 @@ def _pairs(
     """
     resolution, seen, vague = 1, set[str](), set[str]()
     if of_cpu := _OF_CPU.search(text):
-        yield "gc_cpu_fraction", float(of_cpu["share"] or of_cpu["printed"]) / 100
+        percent = of_cpu["share"] or of_cpu["printed"]
+        share = float(percent) * fields.PERCENT if percent else float(of_cpu["fraction"])
+        yield "gc_cpu_fraction", share
     text = _GLUED.sub(r"\1 ", _GO_DURATION.sub(_in_seconds, text))
     for match in _PAIR.finditer(text) if _SIGN.search(text) else _ROW.finditer(text):
         name, column, factor = _named(match["key"].split(" "))

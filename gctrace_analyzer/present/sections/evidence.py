@@ -326,14 +326,14 @@ def _story(death: PostMortem, report: Report) -> Iterator[tuple[str, str]]:
         own = None if death.process is None else report.analysis.summary_of(death.process)
         # The rates of a run as short as its end are the ones shown above.
         is_end = own is None or own.span_s is None or own.span_s > LAST_S
+        of_dumps = own is not None and own.is_of_dumps
         facts = (
-            (death.live_mib, "live heap {}", mib),
+            (death.live_mib, f"live heap {'at most ' * of_dumps}{{}}", mib),
             (death.next_goal_mib, "next cycle due at a heap of about {}", mib),
             (death.gc_cpu_share if is_end else None, "GC CPU {}", share),
             (death.alloc_mib_per_s or None if is_end else None, "{} allocated", mib_per_s),
         )
         known = (text.format(of(fact)) for fact, text, of in facts if fact is not None)
-        of_dumps = own is not None and own.is_of_dumps
         yield "At last dump" if of_dumps else "At the end", ", ".join(known)
     if death.resident_mib is not None:
         yield "Memory", ", ".join(_memory_parts(death, death.resident_mib))

@@ -45,6 +45,7 @@ from gctrace_analyzer.present.format import (
     printable,
     rate,
     rate_of_growth,
+    rounded,
     share,
 )
 from gctrace_analyzer.present.sections.findings import DEATHS
@@ -135,7 +136,6 @@ _NEARLY_ALL = 0.9
 
 _FEW = 0.2
 """Share of the goals. A second setter with less is not named."""
-
 
 TRENDS = {
     "GC CPU": "gc_cpu_share", "Pauses": "stw_max_ms", "Frequency": "gc_per_s",
@@ -234,7 +234,8 @@ def allocation(report: Report) -> tuple[str, str]:
     """Formats the rate of allocation and its total, and says whether they are estimates."""
     s = report.analysis.summary
     about = "about " * ("alloc_mib_per_s" in s.estimated and not s.rate_factors)
-    total = f"{mib(s.alloc_total_mib)} in total"
+    step = max((of.resolution_mib or 0.0 for of in report.analysis.memory), default=0.0)
+    total = f"{rounded(s.alloc_total_mib, step)} in total"
     if not report.analysis.by_dumps and s.alloc_total_mib is not None:
         # A span counts as full when a processor takes it, with its end that no object uses: at
         # GOGC=25, 20 % more than what Go 1.26 allocated. Truncation adds or hides 1 MiB per cycle.
@@ -304,13 +305,15 @@ def _these(s: Summary, one: str, several: str) -> str:
 
 def _live(report: Report, p50: float) -> tuple[str, str]:
     """Returns the live heap and its kind: the median or the last."""
-    if (end := _end(report)) is not None:
+    about = "about " * ("live_heap_p50_mib" in report.analysis.summary.estimated)
+    if (end := _end(report)) is not None and not about:
         growth = _growth(report, "").replace("median", f"median {live_heap(p50)}")
         return live_heap(end.live_mib), f"last; {growth}"
     few = few_sizes(report, "heap_live_mib")
     p50, word = over_time(report, "heap_live_mib", p50, few)
     value, last = usual_size(p50, few), _last_if_far(report, "heap_live_mib", p50, few)
-    return value, _growth(report, last).replace("median", word) if few is None else last
+    note = _growth(report, last).replace("median", word) if few is None else last
+    return f"{about}{value}", note
 
 
 def _goal(report: Report, p50: float) -> tuple[str, str]:
@@ -318,7 +321,7 @@ def _goal(report: Report, p50: float) -> tuple[str, str]:
     setter, end = _setter(report), _end(report)
     if end is not None and end.goal_mib:
         parts = filter(None, (end.which_goal, f"median {mib(p50)}", setter))
-        return mib(end.goal_mib), "; ".join(parts)
+        return rounded(end.goal_mib, float(report.analysis.by_dumps)), "; ".join(parts)
     if of_dumps := _goals_of_few_dumps(report, p50):
         return of_dumps
     few = few_sizes(report, "heap_goal_mib")
@@ -341,15 +344,13 @@ def _goals_of_few_dumps(report: Report, p50: float) -> tuple[str, str] | None:
         return None
     rows = report.analysis.tables["memstats"].filter(pl.col("next_gc_bytes") > 0)
     goals = (rows.unique(["process", "num_gc"], keep="last")["next_gc_bytes"] / MIB).sort()
-    if not _FEWEST <= len(goals) < DEFAULT.short_log_cycles:
+    if not 1 < len(goals) < DEFAULT.short_log_cycles:
         return None
     low, high = float(goals[0]), float(goals[-1])
+    of = f"{len(goals)} {'scrapes' if report.is_scraped else 'dumps'}"
     if high > FAR * low:
-        return between_text(mib(low), mib(high)), f"in {len(goals)} dumps"
-    return mib(p50), f"median of {len(goals)} dumps"
-
-
-_FEWEST = 2
+        return between_text(mib(low), mib(high)), f"in {of}"
+    return mib(p50), f"median of {of}"
 
 
 def _large_roots(report: Report) -> Iterator[str]:
@@ -402,7 +403,7 @@ def _last_if_far(report: Report, column: str, median: float, few: pl.Series | No
 
 def _growth(report: Report, last: str) -> str:
     s = report.analysis.summary
-    highest = f"max {live_heap(s.live_heap_max_mib)}"
+    highest = f"max {live_heap(s.live_heap_max_mib)}" * ("live_heap_max_mib" not in s.estimated)
     most = "; ".join(filter(None, ("median", highest, last))) if s.cycles != 1 else ""
     process = report.subject
     if "live_heap" not in report.analysis.levels or process is None:

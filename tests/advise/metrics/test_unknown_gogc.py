@@ -127,7 +127,7 @@ def test_where_only_gogc_is_missing_the_action_is_the_option_that_states_it(
 ) -> None:
     names = [tmp_path / f"{at}.json" for at in range(2)]
     for at, name in enumerate(names):
-        cycles = 10 + 8 * at
+        cycles = 10 + 12 * at
         ends = [1_795_899_675_000_000_000 + 340_000_000 * number for number in range(cycles)]
         # The runtime keeps the last 256 pauses.
         unused = [0] * (256 - cycles)

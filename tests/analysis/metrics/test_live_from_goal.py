@@ -223,7 +223,9 @@ def with_live(*changed: dict[str, Any]) -> list[dict[str, Any]]:
         ({"live_row_mib": 60.0}, 60.0),
         # One cycle shows nothing.
         ({"alloc_mib": 40.0, "gc_cycles": 1}, None),
-        ({"alloc_mib": 80.0, "gc_cycles": 2, "by_limit": True}, 50.0),
+        # Nor do fewer than ten.
+        ({"alloc_mib": 80.0, "gc_cycles": 2, "by_limit": True}, None),
+        ({"alloc_mib": 360.0, "gc_cycles": 9, "by_limit": True}, None),
     ],
 )
 def test_the_live_heap_of_what_a_cycle_allocates(

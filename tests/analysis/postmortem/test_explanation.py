@@ -389,7 +389,7 @@ def test_a_dump_is_the_least_that_the_heap_had_at_a_kill() -> None:
         "At least 209 MiB of the 512 MiB of the limit was Go heap. The input does not show whether "
         "the other 303 MiB were allocated since the last dump or are outside it."
     )
-    assert "the live heap of 149 MiB at the last dump fits" in said.advice[0]
+    assert "the live heap of at most 149 MiB at the last dump fits" in said.advice[0]
     known = explained(**facts | {"dump_age_s": 1.0})
     assert "At the last dump, the heap was 209 MiB." in " ".join(known.reading)
 

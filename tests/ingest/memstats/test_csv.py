@@ -351,3 +351,27 @@ def test_rows_calculated_from_others_are_not_dumps(separator: str) -> None:
     assert read_text(f"{text}\n").memstats["num_gc"].to_list() == [100, 120]
     alone = "\n".join([rows[0], *own[3:]]).replace(",", separator)
     assert len(read_text(f"{alone}\n").memstats) == 3
+
+
+def test_times_of_day_without_a_date_have_distances() -> None:
+    rows = [
+        "TIME  ALLOC(MB)  SYS(MB)  NUMGC",
+        "23:59:58  42.4  85.2  5",
+        "00:00:02  61.0  119.7  9",
+    ]
+    run = read_text("\n".join(rows) + "\n")
+    assert (run.memstats["elapsed_s"].to_list(), run.summary().cycles) == ([0.0, 4.0], 4)
+    assert (
+        "Sizes in MB are read as MiB; in decimal units, they are 5 % smaller."
+        in run.to_markdown()
+    )
+    assert "decimal units" not in read_text("\n".join(rows).replace("MB", "MiB")).to_markdown()
+
+
+def test_other_text_in_a_column_of_times_shows_no_distance() -> None:
+    rows = [
+        "TIME  ALLOC(MB)  SYS(MB)  NUMGC",
+        "15:43:43  42.4  85.2  5",
+        "noon  61.0  119.7  9",
+    ]
+    assert "elapsed_s" not in csv.read("\n".join(rows) + "\n", "t.txt")[0].columns

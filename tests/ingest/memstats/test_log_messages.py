@@ -606,3 +606,21 @@ def test_records_name_their_process(name: str) -> None:
     verdict = run.report().verdict
     assert verdict is not None
     assert "1.60 times a second (its CPU time is unknown) in process 1" in verdict.sentence
+
+
+@pytest.mark.parametrize(
+    ("printed", "share"),
+    [("0.0318", 0.0318), ("0.32", None), ("3.18", None), ("3.18%", 0.0318)],
+)
+def test_a_share_of_the_cpu_without_a_unit_needs_the_decimals_of_a_fraction(
+    printed: str, share: float | None
+) -> None:
+    line = "mem: heapAlloc=6MB heapSys=27MB numGC={} gcCPU={}"
+    run = read_text("\n".join(line.format(number, printed) for number in (3, 4)))
+    assert run.memstats["gc_cpu_fraction"].to_list() == [share, share]
+
+
+def test_a_total_of_allocation_is_as_exact_as_its_text() -> None:
+    line = "[10:0{}:00] Alloc: 45.2 MB, TotalAlloc: {} GB, Sys: 91.0 MB, NumGC: {}"
+    run = read_text("\n".join([line.format(0, "1.2", 61), line.format(5, "5.2", 88)]) + "\n")
+    assert "4.0 GiB in total" in run.to_markdown()
