@@ -270,6 +270,8 @@ class Totals:
         is_hidden = name in _OF_ALL_CPUS and spent_s > ROUNDED * capacity_s
         time_s = below if name in _OF_TIME else self.rates["gc_cpu_cores"][1]
         is_hidden |= name in _OF_TIME | _OF_ALL_CPUS and 0 < time_s < _SHORTEST_S
+        if name == "gc_cpu_share_high":
+            above = min(above, below)
         return above / below if below > 0 and not is_hidden else None
 
     def figures(self) -> dict[str, Any]:

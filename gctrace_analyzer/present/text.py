@@ -162,7 +162,7 @@ def _figure(figure: KeyFigure, columns: int, end: int) -> Line:
     note = f"{sparkline(figure.trend)}  {figure.note}" if has_trend else figure.note
     if len(note) > room:
         note = figure.note
-    while len(note) > room and (cut := max(note.rfind("; "), note.rfind(" · "))) > 0:
+    while len(note) > room and (cut := max(map(note.rfind, ("; ", " · ", ", ")))) > 0:
         note = note[:cut]
     return (
         (left, ""),

@@ -42,7 +42,7 @@ def tables_of(path: Path) -> list[str]:
     (facts,) = log.sources
     lines = [f"# {path.name}: {facts.lines} lines of {facts.kind}, {facts.encoding}"]
     more = [facts.compression, facts.damage, facts.wrappers, facts.found, *log.notes]
-    lines += [f"{each}" for each in more if each]
+    lines += [f"{each}".replace(f"{path}", path.name) for each in more if each]
     for name in schema.LOG_TABLES:
         rows = log.tables[name].drop("source", strict=False).to_dicts()
         few = rows if len(rows) <= MOST_ROWS else [*rows[:2], *rows[-2:]]
