@@ -266,6 +266,10 @@ def _growth_of(timed: pl.DataFrame) -> LiveGrowth | None:
     # whichever leaves more cycles.
     by_time = since(timed, begin + (end - begin) / 4)
     by_count = timed[len(timed) // 4 :]
+    if "gc_num" in timed.columns and (numbers := timed["gc_num"]).null_count() == 0:
+        # Cycles without a line count too: those that have one may all be of the start-up.
+        skipped = numbers[0] + (numbers[-1] - numbers[0]) // 4
+        by_count = where(by_count, by_count["gc_num"] >= skipped)
     later = by_time if len(by_time) >= len(by_count) else by_count
     trend = slope(_evenly_spaced(later), x="start_s", y="heap_live_mib")
     if (trend is None or trend.low <= 0) and (rising := _always_up(timed)) is not None:

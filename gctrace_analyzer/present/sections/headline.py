@@ -51,7 +51,7 @@ from gctrace_analyzer.present.format import (
 from gctrace_analyzer.present.sections.findings import DEATHS
 from gctrace_analyzer.present.sections.overview import FAR, few_sizes, over_time, usual_size
 from gctrace_analyzer.present.sections.without_cycles import no_verdict, rise
-from gctrace_analyzer.units import LEAST_CORES, MIB, between_text, cores_text
+from gctrace_analyzer.units import LEAST_CORES, LEAST_PERCENT, MIB, between_text, cores_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -200,7 +200,12 @@ def _pauses(report: Report) -> tuple[str, str] | None:
     is_alone = s.is_of_single_cycles and report.analysis.cycles["gc_num"].min() != 1
     time = _these(s, "the cycle", "the cycles") if is_alone else "time"
     is_known = s.stw_share is not None and (is_alone or not s.is_too_short_for_rates)
-    of_time = [f"{rate_text(s, s.stw_share or 0.0, share)} of {time}"] if is_known else []
+    # Pauses without a line are missing in it.
+    least = "at least " * bool(s.missing_cycles)
+    is_known &= not least or 100 * (s.stw_share or 0.0) >= LEAST_PERCENT
+    of_time = (
+        [f"{least}{rate_text(s, s.stw_share or 0.0, share)} of {time}"] if is_known else []
+    )
     if many := coarse.get("pauses"):
         longest, of_time = [], [f"not measurable: {many} are printed as 0"]
     if first == "p99" and len(report.analysis.tables["processes"]) > 1:
@@ -335,7 +340,8 @@ def _goal(report: Report, p50: float) -> tuple[str, str]:
         is_unclear = not is_of_all and 2 * max(goals, default=0) > cycles
         setter = "" if is_unclear else setter.partition("effective GOGC")[0].rstrip("; ")
     note = "; ".join(filter(None, (word, setter, *_large_roots(report), last)))
-    return usual_size(p50, few), note or _MEDIAN * report.analysis.by_dumps
+    median = "median" if few is None and report.analysis.summary.cycles > 1 else ""
+    return usual_size(p50, few), note or (_MEDIAN if report.analysis.by_dumps else median)
 
 
 def _goals_of_few_dumps(report: Report, p50: float) -> tuple[str, str] | None:

@@ -276,8 +276,7 @@ def _parts(row: Mapping[str, int | None], settings: Settings) -> Iterator[_Part]
 _STACKS_OR_TABLES = "fewer goroutines if it is stacks; unknown if it is tables of the runtime"
 _DROPPED = "the kernel, when memory is needed; the executable's pages are among them"
 _KEPT = ("returned, kept", "GODEBUG=madvdontneed=1, or Go 1.16 and later")
-_MAY_BE_KEPT = ("returned, or cgo", "Go 1.12–1.15: madvdontneed=1; else less cgo")
-_KEPT_OR_OTHER = ("returned, or other", "Go 1.12–1.15: madvdontneed=1; else less mmap, code")
+_MAY_BE_KEPT = ("returned, or other", "Go 1.12–1.15: madvdontneed=1; else less {}code")
 """Text for memory that neither the Go version nor the C code explains."""
 
 
@@ -312,8 +311,9 @@ def _beyond_go(row: Mapping[str, int | None], go: str | None) -> Iterator[_Part]
     if is_known and released and kept is not False:
         # Nothing shows how much of it the host has taken back.
         of_returned = min(released, beyond)
-        said = _KEPT if kept else _KEPT_OR_OTHER if of_c else _MAY_BE_KEPT
-        yield _Part(said[0], of_returned, said[1], within if of_returned == beyond else 0.0)
+        said, less = _KEPT if kept else _MAY_BE_KEPT
+        less = less.format("" if of_c else "cgo, ")
+        yield _Part(said, of_returned, less, within if of_returned == beyond else 0.0)
         beyond -= of_returned
     if beyond > 0:
         files = ", pages of files (such as the executable's)" * (of_files is None)

@@ -312,7 +312,7 @@ def test_old_go_may_keep_what_it_returned_so_that_no_memory_is_outside_it() -> N
     )
     run = read_text(text)
     assert run.settings.off_heap_mib is None
-    assert "Most of the memory is returned, or cgo (685 MiB" in " ".join(
+    assert "Most of the memory is returned, or other (685 MiB" in " ".join(
         str(run.summary()).split()
     )
 
