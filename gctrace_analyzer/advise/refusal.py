@@ -69,7 +69,12 @@ def why_no_load(cycles: pl.DataFrame, steady: pl.DataFrame) -> str:
     if missing := [name for name in NEEDED if not cycles[name].count()]:
         # A frame made by a caller may lack any column, and then has no format.
         if cycles["format"].count():
-            return "Go 1.4 and earlier print no CPU times"
+            only_goals = missing == ["heap_goal_mib"]
+            return (
+                "the lines have no heap goal"
+                if only_goals
+                else "Go 1.4 and earlier print no CPU times"
+            )
         return f"the cycles have no {', '.join(missing)}"
     forced = int(cycles["forced"].sum())
     if 2 * forced > len(cycles):

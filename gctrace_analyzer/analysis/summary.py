@@ -27,6 +27,7 @@ from gctrace_analyzer.ingest.rows import (
     distinct,
     is_one_process,
     since,
+    where,
 )
 from gctrace_analyzer.units import LEAST_PERCENT, between_text, duration_text
 
@@ -379,7 +380,9 @@ def _about_reading(
     no_goal = dropped.get("heap_goal_mib", 0)
     if no_goal:
         cycles_had = "1 cycle" if no_goal == 1 else f"{no_goal:,} cycles"
-        yield f"{cycles_had} had no heap goal: GOGC was off."
+        is_off = where(cycles, cycles["heap_goal_mib"].is_null())["forced"].all()
+        what = "had no heap goal: GOGC was off" if is_off else "print no heap goal"
+        yield f"{cycles_had} {what}."
     yield from ignored(dropped)
 
 

@@ -583,6 +583,45 @@ def test_the_place_of_a_kill_and_the_growth_of_the_live_heap_fit_80_columns() ->
         assert max(map(len, lines[1:])) <= 80
 
 
+def text_of(*cycles: str) -> str:
+    return " ".join(plain(document(read_text("\n".join(cycles)).report())).split())
+
+
+def test_one_goal_above_the_heap_minimum_is_not_set_by_it() -> None:
+    text = text_of(
+        *(
+            f"gc {n} @0.{n}61s 1%: 0.01+0.6+0.2 ms clock, 0.01+0/0.7/0+0.2 ms cpu, "
+            f"4->4->{live} MB, {goal} MB goal, 1 P"
+            for n, live, goal in ((1, 0, 4), (2, 0, 4), (3, 2, 4), (4, 3, 4), (5, 5, 7))
+        )
+    )
+    assert "set mostly by the heap minimum" in text
+
+
+def test_a_printed_size_stands_for_anything_below_the_next() -> None:
+    text = text_of(
+        *(
+            f"gc {n} @0.0{n}9s 3%: 0.05+0.4+0.04 ms clock, 0.8+0.06/0.7/0+0.7 ms cpu, "
+            f"4->4->{live} MB, 5 MB goal, 16 P"
+            for n, live in ((7, 0), (8, 1))
+        )
+    )
+    assert "Live heap under 2 MiB" in text
+
+
+def test_lines_without_goals_do_not_show_that_gogc_is_off() -> None:
+    """Lines from before the release of Go 1.5 have none; these cycles started by themselves."""
+    text = text_of(
+        *(
+            f"gc #{n} @{3 * n}.059s 1%: 0+0+0+57+12 ms clock, 0+0+0+3/0/0+12 ms cpu, "
+            f"396->399->4 MB, 1 P"
+            for n in range(1, 13)
+        )
+    )
+    assert "GOGC" not in text
+    assert "the lines have no heap goal" in text
+
+
 def test_sizes_of_several_programs_are_no_course() -> None:
     """Each dump is of another program: the counters show it."""
     lines = [
@@ -1362,7 +1401,7 @@ def test_two_intervals_are_no_rate_and_a_size_below_1_mib_no_range() -> None:
     figures = {each.label: each for each in headline.state(read_text("".join(small)).report())}
     assert figures["Frequency"].value == "3 cycles"
     assert figures["Pauses"].note == "max", "the share of two intervals has three cycles"
-    assert figures["Live heap"].value == "at most 1.0 MiB"
+    assert figures["Live heap"].value == "under 2 MiB"
 
 
 def test_one_cycle_has_shares_of_its_own_time_and_no_course() -> None:

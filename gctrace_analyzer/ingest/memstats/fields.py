@@ -234,6 +234,7 @@ HUGO = re.compile(r"^hugo v\d|uilding sites", re.M)
 """Hugo's line before its MemStats."""
 
 _IN_MB = re.compile(r"(?i)(?:\d ?|[\W_])([mg])b\b")
+_IN_MIB = re.compile(r"\d ?[KMG]iB\b")
 
 
 def of_units(text: str) -> Iterator[str]:
@@ -242,7 +243,8 @@ def of_units(text: str) -> Iterator[str]:
     >>> [*of_units("Alloc: 1.2 GB")], [*of_units("Alloc = 12 MiB")]
     (['Sizes in GB are read as GiB; in decimal units, they are 7 % smaller.'], [])
     """
-    if (unit := _IN_MB.search(text)) and not HUGO.search(text):
+    # Beside sizes in MiB, those in MB are of other programs, or of people.
+    if (unit := _IN_MB.search(text)) and not _IN_MIB.search(text) and not HUGO.search(text):
         prefix, less = ("M", 5) if unit[1] in "Mm" else ("G", 7)
         yield (
             f"Sizes in {prefix}B are read as {prefix}iB; in decimal units, they are {less} % "

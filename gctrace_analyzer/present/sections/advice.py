@@ -228,7 +228,9 @@ def legend(shown: Table, report: Report, *, wide: bool = False) -> str:
     cycles, process = report.analysis.cycles, advised_process(report.analysis)
     starts_s = cycles.filter(process=process)["start_s"]
     is_late = [_LATE] if (starts_s < DEFAULT.warm_up_s).any() else []
-    return " · ".join([*([_IDLE, *is_late] if has_cpu else []), *words, *within])
+    has_ballast = (report.advice.recommendations.head(MOST_ROWS)["ballast_mib"] > 0).any()
+    peaks = ["peaks exclude the ballast"] if has_ballast else []
+    return " · ".join([*([_IDLE, *is_late] if has_cpu else []), *peaks, *words, *within])
 
 
 SIGNS = {"✗": "thrashes", "?": "may thrash", "!": "does not fit the container"}

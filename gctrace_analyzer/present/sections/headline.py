@@ -245,7 +245,11 @@ def allocation(report: Report) -> tuple[str, str]:
         # A span counts as full when a processor takes it, with its end that no object uses: at
         # GOGC=25, 20 % more than what Go 1.26 allocated. Truncation adds or hides 1 MiB per cycle.
         of = "without missing cycles" if s.missing_cycles else "estimated"
-        total = f"about {total}" if s.is_too_short_for_rates else f"{of}; {total}"
+        if s.is_too_short_for_rates:
+            # Of few cycles, one has as much as its line can stand for.
+            total = f"about {max(s.alloc_total_mib, 1.0):,.0f} MiB in total"
+        else:
+            total = f"{of}; {total}"
     return f"{about}{rate_text(s, s.alloc_mib_per_s or 0.0, mib_per_s)}", total
 
 
@@ -285,7 +289,10 @@ def _cores(report: Report) -> str:
         printed = last_printed(report.analysis) if is_of_one else None
         since = "" if printed is None else f"; {percent_text(printed)} since the start"
         more = f"; {duration(idle_s)} more idle" if idle_s > 0 else ""
-        return f"of CPU time in {duration(s.span_s)}{more}{since}"
+        within = duration(s.span_s)
+        if s.missing_cycles:
+            within = f"{s.cycles:,} of {s.cycles + s.missing_cycles:,} cycles"
+        return f"of CPU time in {within}{more}{since}"
     note = "of all CPU"
     if s.gc_cpu_most_cores is not None and s.cpus is not None:
         note = cores_text(s.gc_cpu_most_cores, s.cpus)
@@ -464,6 +471,8 @@ def _setter(report: Report) -> str:
         return "; ".join(effective)
     # Most programs start from the heap minimum in their first cycles.
     goals = max(sum(setters.values()), report.analysis.summary.cycles - 1)
+    if setter == "heap-minimum":
+        goals = int(report.analysis.cycles["heap_goal_mib"].count() / _NEARLY_ALL)
     mostly = "mostly " if cycles < _NEARLY_ALL * goals else ""
     limit = _limit(report) if setter == "memory-limit" else ""
     is_other = "GC027" in [own.id for own in report.analysis.findings]

@@ -203,7 +203,11 @@ def usual_size(median_mib: float | None, few: pl.Series | None) -> str:
     """Returns the median of a size of the heap, or the range of `few_sizes`."""
     if few is None:
         return live_heap(median_mib)
-    return between_text(*map(live_heap, few.sort()[[0, -1]]))
+    low, high = few.sort()[[0, -1]]
+    if low < 1 <= high:
+        # A printed 1 stands for anything under 2.
+        return f"under {high + 1:.0f} MiB"
+    return between_text(live_heap(low), live_heap(high))
 
 
 def few_sizes(report: Report, column: str, process: int | None = None) -> pl.Series | None:
