@@ -181,7 +181,8 @@ def _gc_cpu(s: Summary, printed: int | None) -> str:
     if s.is_too_short_for_rates:
         several = "in the log" if s.missing_cycles else f"these {s.cycles:,} cycles"
         what = "the cycle" if s.cycles == 1 else several
-        on = f" on {s.cpus:g} CPUs" if (s.cpus or 1) > 1 else ""
+        # GOMAXPROCS may be larger than the number of CPUs.
+        on = f" on up to {s.cpus:g} CPUs" if (s.cpus or 1) > 1 else ""
         time = f"{s.cost_in_all} of CPU time in {duration_text(s.span_s or 0.0)}{on}"
         return f"{taken} ({what}: {time})" if taken else f"GC took {time}"
     if s.is_of_single_cycles and taken:

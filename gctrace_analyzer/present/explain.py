@@ -396,4 +396,4 @@ def _heap(number: dict[str, float]) -> Iterator[tuple[str, str]]:
         return  # GOGC=100 without a limit would have left more.
     roots = number.get("stacks_mib", 0) + number.get("globals_mib", 0)
     next_goal = max(goal_mib(live, roots, gogc=100), HEAP_MINIMUM_MIB)
-    yield "Next goal", f"{next_goal:.0f} MiB at GOGC=100 without a memory limit"
+    yield "Next goal", f"about {next_goal:.0f} MiB at GOGC=100 without a memory limit"

@@ -133,7 +133,6 @@ _SETTERS = {
 _NEARLY_ALL = 0.9
 """Share of the goals. A setter of at least this share is said to set all."""
 
-
 _FEW = 0.2
 """Share of the goals. A second setter with less is not named."""
 
@@ -452,25 +451,26 @@ def _setter(report: Report) -> str:
     several = report.analysis.regimes["gogc_pct"].drop_nulls().n_unique() > 1
     unclear |= fits or several or len(regimes) > 1
     effective = [] if unclear else [f"effective GOGC {gogc:.0f}"]
-    live = report.analysis.summary.live_heap_p50_mib
-    if effective and live is not None and live < report.analysis.thresholds.gogc_min_live_mib:
+    live = report.analysis.summary.live_heap_p50_mib or math.inf
+    if effective and live < report.analysis.thresholds.gogc_min_live_mib:
         # It is the median over heaps large enough to show it.
         effective = [f"{effective[0]} in larger heaps"]
-    setters = report.analysis.goal_set_by
+    setters, of = report.analysis.goal_set_by, report.analysis.summary.cycles
     setter, cycles = max(setters.items(), key=lambda item: item[1], default=("", 0))
     # The setter is not reported if it is known for only a few cycles.
     if len(regimes) == 1 and (regime := regimes[0]).set_by == "either":
         low, high = regime.memory_limit_mib_low or 0, regime.memory_limit_mib_high
         is_known = high and not is_in_turn(regime)
         limit = f" of {range_name(low, high).lstrip('=')} MiB" if is_known else ""
-        return f"set by {gogc_name(regime)} or a limit{limit}"
-    if 2 * cycles <= report.analysis.summary.cycles:
+        # One large allocation may have raised the only goal.
+        return f"set by {gogc_name(regime)} or a limit{limit}" * (of > 1)
+    if 2 * cycles <= of:
         both = [setters.get(name, 0) for name in ("gogc", "memory-limit")]
-        if 2 * sum(both) > report.analysis.summary.cycles and min(both) >= _FEW * sum(both):
+        if 2 * sum(both) > of and min(both) >= _FEW * sum(both):
             return "; ".join(["set by GOGC and the memory limit", *effective])
         return "; ".join(effective)
     # Most programs start from the heap minimum in their first cycles.
-    goals = max(sum(setters.values()), report.analysis.summary.cycles - 1)
+    goals = max(sum(setters.values()), of - 1)
     if setter == "heap-minimum":
         goals = int(report.analysis.cycles["heap_goal_mib"].count() / _NEARLY_ALL)
     mostly = "mostly " if cycles < _NEARLY_ALL * goals else ""
