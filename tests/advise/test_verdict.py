@@ -560,6 +560,23 @@ def test_a_late_cycle_of_the_go_command_is_not_the_program() -> None:
     assert of_program.endswith("of process 0, which is probably the program.")
 
 
+def test_a_line_that_explains_the_format_is_not_the_program() -> None:
+    """It follows the last cycles of a program that `go run` started, in a block of its own."""
+    cycle = (
+        "gc {} @{}.736s 17%: 0.010+1815+0.004 ms clock, 0.17+0/7254/21744+0.067 ms cpu, "
+        "984->984->984 MB, 1968 MB goal, 16 P (forced)\n"
+    )
+    text = (
+        "$ GODEBUG=gctrace=1 go run main.go\n...\n"
+        + "".join(cycle.format(n, 2 * n) for n in range(6, 11))
+        + "```\n\nWhat it means:\n\n```\n"
+        "gc 1 @0.004s 4%: 0.22+1.4+0.021 ms clock, 1.7+0.009/0.40/0.073+0.16 ms cpu, "
+        "4->5->1 MB, 5 MB goal, 8 P\n```\n"
+    )
+    warnings = read_text(text).summary().warnings
+    assert any("of process 0, which is probably the program" in note for note in warnings)
+
+
 def test_of_go_run_that_only_compiled_no_process_is_the_program() -> None:
     linked = f"{log_of(3)}# command-line-arguments\n{log_of(2)}"
     for text in (f"$ GODEBUG=gctrace=1 go run .\n{linked}", linked):

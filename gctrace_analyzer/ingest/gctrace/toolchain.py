@@ -128,7 +128,13 @@ def of_programs(processes: pl.DataFrame, notes: Iterable[str]) -> pl.DataFrame:
     if len(processes) < 2 or not started_by_go(notes):
         return processes
     # The program starts last; later cycles of the go command and of excerpts have other numbers.
-    last = (processes["first_gc"] == 1).fill_null(value=False).arg_true().max() or 0
+    first = (processes["first_gc"] == 1).fill_null(value=False).arg_true()
+    last = int(first[-1]) if len(first) else 0
+    if last and processes["cycles"][last] == 1:
+        # A line that explains the format follows the last lines of the program.
+        cut = ((processes["first_gc"] > 1) & (processes["cycles"] > 1)).fill_null(value=False)
+        if cut[:last].any():
+            last = int(cut[:last].arg_true()[-1])
     return processes[last:].sort("cycles", descending=True, maintain_order=True).head(1)
 
 

@@ -199,6 +199,10 @@ def processes(report: Report) -> Table | None:
     return Table(head, "lrrrrrl", rows, f"… and {left:,} more" if left else "")
 
 
+_LOW_MIB = 10
+"""Size up to which a printed size stands for much larger ones too."""
+
+
 def usual_size(median_mib: float | None, few: pl.Series | None) -> str:
     """Returns the median of a size of the heap, or the range of `few_sizes`."""
     if few is None:
@@ -206,7 +210,7 @@ def usual_size(median_mib: float | None, few: pl.Series | None) -> str:
     low, high = few.sort()[[0, -1]]
     if low < 1 <= high:
         # A printed 1 stands for anything under 2.
-        return f"under {high + 1:.0f} MiB"
+        return f"under {high + 1:.0f} MiB" if high < _LOW_MIB else f"0–{high:.0f} MiB"
     return between_text(live_heap(low), live_heap(high))
 
 
