@@ -111,9 +111,22 @@ LINE = (
 )
 
 
+def test_a_setting_advised_for_the_cost_after_the_start_up_names_that_cost() -> None:
+    """The whole log has less than 10 %, so its figure would say that nothing is to be changed."""
+    calm = [LINE.format(n=n + 1, at=0.01 + n * 0.05, cpu=1) for n in range(8)]
+    busy = [LINE.format(n=9 + n, at=1.2 + n * 0.02, cpu=9) for n in range(90)]
+    run = read_text("".join(calm + busy).replace(" 14%", " 9%"))
+    first = run.recommend().row(0, named=True)
+    assert not first["now"]
+    assert "GC CPU is 11 % after the first 1.2 s, above 10 %" in first["why"]
+    shown = run.report()
+    assert shown.levels["gc_cpu"] == "info"
+    assert "without start-up (first 1.2 s)" in str(run.summary())
+
+
 def test_gc_cpu_that_is_low_since_the_start_up_is_said_to_be() -> None:
     """The whole log has 17 %: its start-up is not what settings are for."""
     fast = [LINE.format(n=n + 1, at=n * 0.008, cpu=20) for n in range(60)]
     slow = [LINE.format(n=61 + n, at=0.48 + n * 0.05, cpu=10) for n in range(40)]
     why = read_text("".join(fast + slow)).recommend()["why"]
-    assert why[0] == "no change: GC CPU is 5.0 % since 500 ms, below 10 %"
+    assert why[0] == "no change: GC CPU is 5.0 % after the first 530 ms, below 10 %"

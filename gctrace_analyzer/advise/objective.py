@@ -92,18 +92,23 @@ def cpu_of(row: Row) -> float:
     return float(row["gc_per_s"] or 0.0) / OFTEN_PER_S * DEFAULT.gc_cpu_warn
 
 
-def low_enough(row: Row, most: float, since_s: float | None = None) -> str:
-    """Returns that GC CPU is low enough, and that this is without the idle marking of tables.
+def level_of_cpu(row: Row, most: float, since_s: float | None = None) -> str:
+    """Returns whether GC CPU is low enough, and that this is without the idle marking of tables.
 
     Args:
         row: the present setting.
         most: GC CPU that is low enough.
-        since_s: since when it is so low, if the whole log has more.
+        since_s: since when it is so, if that of the whole log is on the other side of it.
     """
-    of = " without idle marking" * (cpu_of(row) > most)
-    since = "" if since_s is None else f" since {duration_text(since_s)},"
-    share = "" if since_s is None else f" {percent(row['gc_cpu_share'])}"
-    return f"GC CPU{of} is{share}{since} below {100 * most:.2g} %"
+    share = row["gc_cpu_share"]
+    is_low = share is None or share <= most
+    of = " without idle marking" * (cpu_of(row) > most and (cpu_of(row) != share))
+    after = (
+        ""
+        if since_s is None
+        else f" {percent(share)} after the first {duration_text(since_s)},"
+    )
+    return f"GC CPU{of} is{after} {'below' if is_low else 'above'} {100 * most:.2g} %"
 
 
 DIFFERENT = 1.1
@@ -286,7 +291,7 @@ def rarer_or_smaller(
         if share is None:
             return None, "GC CPU is unknown, so no setting can be chosen by it"
         if share <= most:
-            return None, low_enough(present, most)
+            return None, level_of_cpu(present, most)
         return _rarer(rows, present, lambda row: row["gc_cpu_share"] <= most)
     match aim:
         case "memory":

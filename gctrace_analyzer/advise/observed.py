@@ -136,6 +136,7 @@ def baseline_of(analysis: Analysis, constants: Constants = CONSTANTS) -> Baselin
     summary = analysis.summary_of(process)
     missing = MISSING if summary.is_mostly_missing else None
     is_dear = (summary.gc_cpu_share or 0.0) > DEFAULT.gc_cpu_warn
+    differs = is_dear != (load.gc_cpu_share >= DEFAULT.gc_cpu_warn)
     refused = (
         refused or missing or unknown_gogc(regime) or in_blocks(steady) or _misfit(load, model)
     )
@@ -175,7 +176,7 @@ def baseline_of(analysis: Analysis, constants: Constants = CONSTANTS) -> Baselin
         is_doubtful_kill=subject.is_doubtful_kill(analysis, process),
         lacks_room=not (changed or eased) and subject.needs_action(analysis, process, "GC015"),
         gc_slows=subject.needs_action(analysis, process, "GC002", "GC005"),
-        dear_until_s=max(calm["start_s"][0], DEFAULT.warm_up_s) if is_dear else None,
+        differs_since_s=load.begin_s if differs else None,
         regime=regime,
         highest=highest,
         may_ignore_limit=not may_limit(settings.value("go_version") or oldest),

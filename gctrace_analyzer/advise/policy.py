@@ -40,7 +40,7 @@ from gctrace_analyzer.advise.objective import (
     differs,
     failed,
     is_cheap,
-    low_enough,
+    level_of_cpu,
     named,
     peak_of,
     rarer_or_smaller,
@@ -292,7 +292,7 @@ def _to_target(best: Row, present: Row, target: float) -> tuple[Row | None, str]
     """Returns the setting if GC CPU is above its target now, else why no change is needed."""
     now = present["gc_cpu_share"]
     if now <= target:
-        return None, low_enough(present, target)
+        return None, level_of_cpu(present, target)
     if best["gc_cpu_share"] < now:
         return _towards(best, target), ""
     return None, "no other setting has less GC CPU"
@@ -313,7 +313,7 @@ def _worth_it(
     low, slows = (present["gogc"] or math.inf) < DEFAULT.low_gogc, predictor.gc_slows
     least_cpu = DEFAULT.low_gogc_cpu if low else DEFAULT.gc_cpu_warn
     is_low = aim == "balanced" and not slows and present["gc_cpu_share"] < least_cpu
-    enough = low_enough(present, least_cpu, predictor.dear_until_s)
+    enough = level_of_cpu(present, least_cpu, predictor.differs_since_s)
     if is_low and not is_by_time:
         return None, enough
     tests = [failed(row, present, aim) for row in usual]
@@ -324,6 +324,8 @@ def _worth_it(
         return None, dearer or (enough if is_low and not closest.number else closest.reason)
     if aim == "balanced":
         # A balanced choice has weighed CPU against memory already.
+        if not is_low and predictor.differs_since_s is not None:
+            passing[0]["why"] += f"; {enough}"
         return passing[0], ""
     quantity = QUANTITY[aim]
     least = min(row[quantity] for row in passing)

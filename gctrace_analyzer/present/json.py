@@ -39,7 +39,7 @@ def document(report: Report) -> dict[str, object]:
             "repaired": report.analysis.repaired,
             "goal_set_by": report.analysis.goal_set_by,
             "runtime_lines": report.analysis.log.runtime_lines,
-            "levels": report.analysis.levels,
+            "levels": report.levels,
         },
         "verdict": None if report.verdict is None else report.verdict.to_dict(),
         "summary": report.analysis.figures.to_dict(),

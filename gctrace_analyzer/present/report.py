@@ -16,6 +16,7 @@ from gctrace_analyzer.units import DAY_S, cpus_text
 if TYPE_CHECKING:
     from gctrace_analyzer.advise.advice import Advice
     from gctrace_analyzer.analysis.analysis import Analysis
+    from gctrace_analyzer.analysis.rules.finding import Severity
 
 
 _SUFFIX = re.compile(
@@ -64,6 +65,18 @@ class Report:
     def verdict(self) -> Verdict | None:
         """Whether GC is the problem, and what to do; None if the input shows neither."""
         return verdict(self.analysis, self.advice)
+
+    @cached_property
+    def levels(self) -> dict[str, Severity]:
+        """Whether each headline figure is ok, a warning or bad.
+
+        GC CPU is not ok if it is above what is warned at after the start-up: settings are for that.
+        """
+        own = self.analysis.levels
+        is_hidden = (
+            own.get("gc_cpu") == "ok" and self.advice.baseline.differs_since_s is not None
+        )
+        return {**own, "gc_cpu": "info"} if is_hidden else own
 
     @property
     def subject(self) -> int | None:

@@ -74,7 +74,7 @@ def test_little_gc_cpu_is_the_reason_of_every_program_that_nothing_helps(
     present = PRESENT | {"gc_cpu_share": 0.02, "run_time_ratio": ratio}
     other = present | {"rule": "", "gain_run_time_share": 0.01, "gain_run_time_share_low": 0.0}
     wanted: Any = SimpleNamespace(aim="balanced", dear=list)
-    predictor: Any = SimpleNamespace(load_is_known=True, dear_until_s=None, gc_slows=False)
+    predictor: Any = SimpleNamespace(load_is_known=True, differs_since_s=None, gc_slows=False)
     found = _worth_it([other], present, predictor, wanted)
     assert found == (None, "GC CPU without idle marking is below 10 %")
 
@@ -86,7 +86,7 @@ def test_a_shorter_run_time_of_an_assumed_load_is_no_reason_where_gc_costs_littl
     wanted: Any = SimpleNamespace(aim="balanced", dear=list)
     for is_known in (True, False):
         predictor: Any = SimpleNamespace(
-            load_is_known=is_known, dear_until_s=None, gc_slows=False
+            load_is_known=is_known, differs_since_s=None, gc_slows=False
         )
         chosen, _ = _worth_it([other], present, predictor, wanted)
         assert (chosen is other) == is_known

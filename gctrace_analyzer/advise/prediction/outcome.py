@@ -60,7 +60,8 @@ class Predictor:
         is_doubtful_kill: whether a kill that limits depend on may be that of another program.
         lacks_room: whether the report says that the present memory limit is too low.
         gc_slows: whether the report says that GC slows the program beyond its CPU time.
-        dear_until_s: when GC CPU fell below what is warned at, if the whole log has more.
+        differs_since_s: the start of the steady cycles, if their GC CPU is on the other side of
+            what is warned at than that of the whole log.
         load: what the program does to the heap, cycle by cycle; None without gctrace.
         load_model: `fixed-rate`, `cpu-bound` or `between`.
         no_evidence: why it cannot help to predict another log of the program; None if it can.
@@ -90,7 +91,7 @@ class Predictor:
     is_doubtful_kill: bool = False
     lacks_room: bool = False
     gc_slows: bool = False
-    dear_until_s: float | None = None
+    differs_since_s: float | None = None
     load: Load | None = None
     whole: Load | None = None
     growth: LiveGrowth | None = None

@@ -63,7 +63,6 @@ _CPU = {
 """Names of the columns with GC CPU."""
 
 _IDLE = "+idle: with marking on idle CPUs"
-_LATE = f"without start-up (first {DEFAULT.warm_up_s:g} s)"
 
 
 def _about(text: str, limit: float | None, predictor: Predictor | None) -> str:
@@ -227,7 +226,13 @@ def legend(shown: Table, report: Report, *, wide: bool = False) -> str:
     within = ["80 % intervals in parentheses"] if wide and has_intervals else []
     cycles, process = report.analysis.cycles, advised_process(report.analysis)
     starts_s = cycles.filter(process=process)["start_s"]
-    is_late = [_LATE] if (starts_s < DEFAULT.warm_up_s).any() else []
+    late_s = starts_s.filter(starts_s >= DEFAULT.warm_up_s).min()
+    # The time from the start-up to the first steady cycle belongs to neither.
+    is_late = (
+        [f"without start-up (first {late_s:.1f} s)"]
+        if isinstance(late_s, float) and (starts_s < DEFAULT.warm_up_s).any()
+        else []
+    )
     has_ballast = (report.advice.recommendations.head(MOST_ROWS)["ballast_mib"] > 0).any()
     peaks = ["peaks exclude the ballast"] if has_ballast else []
     return " · ".join([*([_IDLE, *is_late] if has_cpu else []), *peaks, *words, *within])

@@ -271,7 +271,7 @@ def with_trends(report: Report, figures: Iterable[KeyFigure]) -> list[KeyFigure]
 
 
 def _with_level(report: Report, label: str, value: str, note: str, level: str) -> KeyFigure:
-    own: str = report.analysis.levels.get(level, "")
+    own: str = report.levels.get(level, "")
     if level == "heap_goal" and own in ("ok", "info"):
         # The room for the heap helps to explain why a program was killed.
         own = "" if _death(report) is not None else own
@@ -418,7 +418,7 @@ def _growth(report: Report, last: str) -> str:
     highest = f"max {live_heap(s.live_heap_max_mib)}" * ("live_heap_max_mib" not in s.estimated)
     most = "; ".join(filter(None, ("median", highest, last))) if s.cycles != 1 else ""
     process = report.subject
-    if "live_heap" not in report.analysis.levels or process is None:
+    if "live_heap" not in report.levels or process is None:
         return most
     growth = report.analysis.live_growth(process)
     several = len(report.analysis.tables["processes"]) > 1
