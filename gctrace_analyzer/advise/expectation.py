@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 import polars as pl
 
 from gctrace_analyzer.advise.prediction.model import Setting
+from gctrace_analyzer.analysis.settings.naming import range_name
 from gctrace_analyzer.errors import UnreadableInputError
 
 if TYPE_CHECKING:
@@ -50,6 +51,8 @@ class Deployed(Protocol):
     def by_limit(self) -> bool: ...  # noqa: D102
     @property
     def gogc(self) -> float | None: ...  # noqa: D102
+    @property
+    def has_several_gogc(self) -> bool: ...  # noqa: D102
     @property
     def baseline(self) -> Predictor: ...  # noqa: D102
 
@@ -105,9 +108,12 @@ def promised_by(
             _text(row["gogc"] or math.inf, row["memory_limit_mib"]) for row in rows
         )
         gogc, limit = _deployed(after)
+        if gogc is None and (ends := _gogc_ends(after)) is not None:
+            name = f"GOGC{range_name(*ends)}"
+            return {}, f"another setting was deployed ({name}; promised: {several})"
         if gogc is None and not after.by_limit:
-            why = "its heap goals do not show GOGC; specify what it ran with"
-            return {}, f"{why} (promised: {several})"
+            why = "its heap goals do not show GOGC; specify what it ran with (`--gogc`)"
+            return {}, f"{why}; promised: {several}"
         return {}, f"another setting was deployed ({_text(gogc, limit)}; promised: {several})"
 
     return promised
@@ -135,17 +141,30 @@ def _deployed(side: Deployed) -> tuple[float | None, float | None]:
     return side.gogc, math.inf if off else None if limit is None else float(limit)
 
 
+def _gogc_ends(side: Deployed) -> tuple[float, float] | None:
+    """Returns the range of the one GOGC that sets the goals of a side; None if they show none."""
+    regime = side.baseline.regime
+    if side.has_several_gogc or regime is None or regime.set_by != "gogc":
+        return None
+    low, high = regime.gogc_pct_low, regime.gogc_pct_high
+    return None if low is None or high is None else (low, high)
+
+
 def _is_deployed(row: Row, side: Deployed) -> bool:
     """Returns whether a side ran with the setting of a row, as far as the settings are known."""
     gogc, limit = _deployed(side)
     wanted, most = (row[name] or math.inf for name in ("gogc", "memory_limit_mib"))
-    if gogc is None and not side.by_limit:
-        return False
+    if gogc is not None:
+        is_same = same_gogc(gogc, wanted)
+    elif not (is_same := side.by_limit):
+        # Sizes in whole MiB show the GOGC of a small heap as a range.
+        low, high = _gogc_ends(side) or (math.inf, 0.0)
+        is_same = low <= wanted <= high
     same_limit = limit == most or (limit is not None and abs(limit / most - 1) < _SAME_LIMIT)
     if limit is None:
         # A limit that never set a goal may have any value, or be off.
         same_limit = not side.by_limit
-    return same_limit and (gogc is None or same_gogc(gogc, wanted))
+    return same_limit and is_same
 
 
 def _text(gogc: float | None, limit_mib: float | None) -> str:

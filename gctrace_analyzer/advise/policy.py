@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
-from itertools import chain
 from typing import TYPE_CHECKING, NamedTuple
 
 import polars as pl
@@ -273,8 +272,7 @@ def _none_fits(predictor: Predictor, dear: Callable[[], list[tuple[Row, str]]] =
 
 def _first(scored: list[Row], predictor: Predictor) -> Row | None:
     """Returns the first setting with the present GOGC, or else the first one."""
-    same = (row for row in scored if row["gogc"] == predictor.now.gogc)
-    return next(chain(same, scored), None)
+    return min(scored, key=lambda row: row["gogc"] != predictor.now.gogc, default=None)
 
 
 def _towards(best: Row, target: float | None) -> Row:
@@ -290,10 +288,9 @@ def _towards(best: Row, target: float | None) -> Row:
 
 def _to_target(best: Row, present: Row, target: float) -> tuple[Row | None, str]:
     """Returns the setting if GC CPU is above its target now, else why no change is needed."""
-    now = present["gc_cpu_share"]
-    if now <= target:
+    if present["gc_cpu_share"] <= target:
         return None, level_of_cpu(present, target)
-    if best["gc_cpu_share"] < now:
+    if best["gc_cpu_share"] < present["gc_cpu_share"]:
         return _towards(best, target), ""
     return None, "no other setting has less GC CPU"
 

@@ -18,6 +18,7 @@ from gctrace_analyzer.analysis.compare.comparability import (
     delay_of,
     differences,
     have_other_limits,
+    same_logs,
 )
 from gctrace_analyzer.analysis.compare.compare import (
     Paired,
@@ -179,8 +180,12 @@ class Side:
     @cached_property
     def gogc(self) -> float | None:
         """GOGC in percent, infinite if it is off; None if unknown, or if there are several."""
-        several = self.gogc_levels or self._gogc_of_runs
-        return None if several else self._gogc_of(self._longest)
+        return None if self.has_several_gogc else self._gogc_of(self._longest)
+
+    @property
+    def has_several_gogc(self) -> bool:
+        """Whether GOGC changed during a run, or its runs or processes have different ones."""
+        return bool(self.gogc_levels or self._gogc_of_runs)
 
     @cached_property
     def gogc_levels(self) -> str | None:
@@ -193,10 +198,12 @@ class Side:
         """The values of GOGC if its runs had different ones: `100 and 200`; else None."""
         if self.gogc_levels:
             return None
-        numbers = range(len(self.analyses))
-        levels = [self._gogc_of(number) for number in numbers]
-        levels += [gogc for number in numbers for gogc in self._gogc_of_processes(number)]
-        known = sorted(gogc for gogc in levels if gogc is not None)
+        known = sorted(
+            gogc
+            for number in range(len(self.analyses))
+            for gogc in (self._gogc_of(number), *self._gogc_of_processes(number))
+            if gogc is not None
+        )
         if not known or known[-1] <= DEFAULT.level_ratio * known[0]:
             return None
         return f"{percent_text(known[0])} and {percent_text(known[-1])}"
@@ -366,7 +373,7 @@ def _compare_two(
         before.require_figures()
         after.require_figures()
     differing = (
-        *_same_logs(before, after),
+        *same_logs(before.analyses, after.analyses),
         *differences(
             (_with_same_wording(before, after), before.measured),
             (after.circumstances, after.measured),
@@ -406,24 +413,6 @@ def _compare_two(
     return Pair(
         before, after, changes, differing, no_expectation, given, measurement, benchmarks
     )
-
-
-def _same_logs(before: Side, after: Side) -> Iterator[Difference]:
-    """Yields that a log is on both sides, also under another name."""
-    for one in before.analyses:
-        if any(_is_same(one, other) for other in after.analyses):
-            name = one.log.sources[0].name if one.log.sources else "a frame of cycles"
-            text = f"{name} is on both sides: a log does not differ from itself."
-            yield Difference("note", "same_log", text)
-            return
-
-
-def _is_same(one: Analysis, other: Analysis) -> bool:
-    logs = [
-        [run.tables[name].drop("source", strict=False) for name in ("cycles", "memstats")]
-        for run in (one, other)
-    ]
-    return any(map(len, logs[0])) and all(map(pl.DataFrame.equals, *logs))
 
 
 def _with_promise(change: Change, ends: tuple[float | None, ...], after: Side) -> Change:

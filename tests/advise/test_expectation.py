@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 import gctrace_analyzer as gca
+from gctrace_analyzer.advise.expectation import promised_by
 from gctrace_analyzer.analysis.compare.change import Change
 from gctrace_analyzer.cli import main
 from tests.conftest import CORPUS
@@ -45,13 +47,25 @@ def test_another_setting_that_was_deployed_is_named() -> None:
     assert found.no_expectation in " ".join(str(found).split())
 
 
-def test_a_small_heap_that_hides_gogc_is_no_other_setting() -> None:
+def test_a_small_heap_that_shows_a_range_of_gogc_ran_with_a_setting_in_it() -> None:
+    """Sizes in whole MiB show no value, but the report calls it GOGC=400."""
+    before, small = (
+        gca.read(log("svc-a", "gogc100")),
+        "samples/measured/gofmt/gogc400-02.log.gz",
+    )
+    for gogc, is_deployed in ((400, True), (50, False)):
+        found = gca.compare(before, small, promise=before.whatif(gogc=gogc))
+        assert ("another setting was deployed" in str(found.no_expectation)) != is_deployed
+
+
+def test_goals_that_show_no_gogc_ask_for_the_option() -> None:
     promise = gca.read(log("svc-a", "gogc100")).whatif(gogc=400)
-    small = "samples/measured/gofmt/gogc400-02.log.gz"
-    found = gca.compare(log("svc-a", "gogc100"), small, promise=promise)
-    assert "do not show GOGC; specify" in str(found.no_expectation)
-    known = gca.compare(log("svc-a", "gogc100"), gca.read(small, gogc=400), promise=promise)
-    assert known.no_expectation is None or "GOGC" not in known.no_expectation
+    known = SimpleNamespace(settings=SimpleNamespace(memory_limit_mib=None), regime=None)
+    side: Any = SimpleNamespace(
+        by_limit=False, gogc=None, has_several_gogc=False, baseline=known
+    )
+    why = promised_by(promise)(None, side)[1]
+    assert "do not show GOGC; specify what it ran with (`--gogc`)" in str(why)
 
 
 @pytest.mark.parametrize(

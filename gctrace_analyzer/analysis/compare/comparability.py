@@ -11,12 +11,14 @@ import polars as pl
 
 from gctrace_analyzer.analysis.compare.change import OTHER_LOAD, Change
 from gctrace_analyzer.analysis.compare.compare import have_other_procs, late_of, procs_of
+from gctrace_analyzer.analysis.settings.naming import ends_text
 from gctrace_analyzer.frozen import frozen
 from gctrace_analyzer.units import digits
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
+    from gctrace_analyzer.analysis.analysis import Analysis
     from gctrace_analyzer.analysis.compare.compare import Measured
     from gctrace_analyzer.analysis.rules.finding import Finding
 
@@ -159,11 +161,30 @@ def differences(
     ):
         if old != new and (old or new):
             yield Difference("changed", what, f"{name} {old or 'none'} → {new or 'none'}")
+    yield from _limit_in_effect(before, after)
     yield from _mixed_gogc(was, now)
     yield from _live_heap_difference(changes["true_live_heap_mib"])
     yield from _contention(before, after)
     for label, side in ((was.label, before[1]), (now.label, after[1])):
         yield from _notes_on_side(label, side)
+
+
+def same_logs(before: Sequence[Analysis], after: Sequence[Analysis]) -> Iterator[Difference]:
+    """Yields that a log is on both sides, also under another name."""
+    for one in before:
+        if any(_is_same(one, other) for other in after):
+            name = one.log.sources[0].name if one.log.sources else "a frame of cycles"
+            text = f"{name} is on both sides: a log does not differ from itself."
+            yield Difference("note", "same_log", text)
+            return
+
+
+def _is_same(one: Analysis, other: Analysis) -> bool:
+    logs = [
+        [run.tables[name].drop("source", strict=False) for name in ("cycles", "memstats")]
+        for run in (one, other)
+    ]
+    return any(map(len, logs[0])) and all(map(pl.DataFrame.equals, *logs))
 
 
 def may_be_equal(one: str, other: str) -> bool:
@@ -218,6 +239,17 @@ def _load_difference(change: Change, *, load_is_given: bool) -> Iterator[Differe
             f"The program probably allocates as fast as it can ({rates}). The rate is then a "
             "result, not the load.",
         )
+
+
+def _limit_in_effect(*sides: tuple[Circumstances, Sequence[Measured]]) -> Iterator[Difference]:
+    """Yields that a memory limit sets the goals of one side, and that the other shows none."""
+    limits = [side.limit_ends for side, runs in sides if any(run.by_limit for run in runs)]
+    if len(limits) == 1 and [side.limit_ends for side, _ in sides].count(None) == 1:
+        both = (
+            ends_text(*side.limit_ends) if side.limit_ends else "without effect"
+            for side, _ in sides
+        )
+        yield Difference("changed", "memory_limit", f"GOMEMLIMIT {' → '.join(both)}")
 
 
 def _mixed_gogc(was: Circumstances, now: Circumstances) -> Iterator[Difference]:
