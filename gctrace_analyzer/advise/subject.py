@@ -80,6 +80,16 @@ def root_cause(findings: Iterable[Finding]) -> Finding | None:
     return next(chain(proven, killed, own), None)
 
 
+def root_of(finding: Finding, findings: Iterable[Finding]) -> Finding:
+    """Returns the finding that explains another one, through any between them, or itself."""
+    known = {other.id: other for other in reversed([*findings])}
+    seen = {finding.id}
+    while finding.because_of is not None and finding.because_of not in seen:
+        seen.add(finding.because_of)
+        finding = known[finding.because_of]
+    return finding
+
+
 _NOT_IN_EFFECT = "GC027"
 
 

@@ -40,6 +40,7 @@ from gctrace_analyzer.advise.subject import (
     limits_to_set,
     other_setting,
     root_cause,
+    root_of,
 )
 from gctrace_analyzer.advise.tight_limit import buys_time, fails_soon, raising
 from gctrace_analyzer.advise.whatif import lasts_text
@@ -163,7 +164,7 @@ def _on_findings(analysis: Analysis, advice: Advice) -> Verdict | None:
     root = root_cause(findings)
     if root is None:
         return _no_problem(analysis, advice) if analysis.summary.cycles else None
-    effects = [finding for finding in findings if _root_of(finding, findings) is root]
+    effects = [finding for finding in findings if root_of(finding, findings) is root]
     level = max((effect.severity for effect in effects), key=SEVERITIES.index)
     deaths = [death for death in analysis.post_mortems if death.proven]
     if root.id == KILLED and (death := explained_kill(analysis)) is not None:
@@ -239,14 +240,6 @@ def _of_several(root: Finding, analysis: Analysis) -> str:
     source = several.row(by_predicate=pl.col("process") == root.process, named=True)["source"]
     is_alone = source and sources.count(source) == 1
     return f"{PurePath(source).name}: " if is_alone else f"Process {root.process}: "
-
-
-def _root_of(finding: Finding, findings: tuple[Finding, ...]) -> Finding:
-    seen = {finding.id}
-    while finding.because_of is not None and finding.because_of not in seen:
-        seen.add(finding.because_of)
-        finding = next(other for other in findings if other.id == finding.because_of)
-    return finding
 
 
 def _no_problem(analysis: Analysis, advice: Advice) -> Verdict:

@@ -6,6 +6,7 @@ from collections import Counter
 from typing import TYPE_CHECKING
 
 from gctrace_analyzer.advise.sides import all_differences, sides_of
+from gctrace_analyzer.advise.subject import root_of
 from gctrace_analyzer.analysis.compare.change import BY_LOAD, ONE_RUN, OTHER_PROCS
 from gctrace_analyzer.present.document import (
     Folded,
@@ -37,7 +38,7 @@ from gctrace_analyzer.present.sections.changes import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from gctrace_analyzer.advise.sides import Pair, Side
     from gctrace_analyzer.analysis.compare.rounds import Measurement
@@ -154,7 +155,8 @@ def method(pairs: Sequence[Pair]) -> str:
     baseline = printable(sides[0].label) if len(pairs) > 1 else "the value before"
     return (
         f"Change: relative to {baseline}, with its 95 % interval. ~: not significant. –: not "
-        f"judged, such as a maximum, a different load and its effects, or the heap goal.{means}"
+        "judged, such as a maximum or a figure close to one, a different load and its effects, or "
+        f"the heap goal.{means}"
     )
 
 
@@ -302,20 +304,20 @@ def statement(pairs: Sequence[Pair]) -> Statement:
 
 
 def problems(pairs: Sequence[Pair]) -> list[str]:
-    """Returns the worst finding of each side, if it is bad, in most of its runs, and new.
+    """Returns the cause of each side's worst finding, if that is bad, in most runs, and new.
 
     Equal runs may differ in a finding by chance: one figure is worse by more than that.
     """
     known = {finding.id for finding in pairs[0].before.findings() if finding.severity == "bad"}
     sentences = []
     for pair in pairs:
-        bad = [one for one in pair.after.findings() if one.severity == "bad"]
-        runs = Counter(one.id for one in bad)
-        most = len(pair.after.analyses) / 2
-        own = (one for one in bad if one.id not in known and runs[one.id] > most)
+        every = [*pair.after.findings()]
+        bad = [one for one in every if one.severity == "bad" and one.id not in known]
+        runs, most = Counter(one.id for one in bad), len(pair.after.analyses) / 2
+        worst = next((one for one in bad if runs[one.id] > most), None)
         is_worse = any(change.verdict == "worse" for change in pair.changes.values())
-        if is_worse and not pair.benchmarks and (worst := next(own, None)):
-            sentences.append(_headline(pair.after, worst))
+        if worst and is_worse and not pair.benchmarks:
+            sentences.append(_headline(pair.after, root_of(worst, every)))
     return sentences
 
 
@@ -342,8 +344,7 @@ def _verdict(pair: Pair) -> str:
         " and ".join(parts[word]) for word in ("better", "worse") if parts[word]
     )
     # A sentence that names only the gain, or only the loss, misleads.
-    is_gain, is_loss = bool(parts["better"]), bool(parts["worse"])
-    if is_gain != is_loss and (unsure := " and ".join(_unsure(pair, is_price=is_gain))):
+    if changes and (unsure := " and ".join(_unsure(pair, parts))):
         changes += f", but {unsure}"
     kinds = {difference.what for difference in pair.differences}
     if not changes and parts[BY_LOAD]:
@@ -363,23 +364,22 @@ def _verdict(pair: Pair) -> str:
     return f"{changes}; {load}."
 
 
-_PRICES = {
-    "gc_cpu_share": "GC CPU",
-    "stw_p99_ms": "p99 pauses",
-    "heap_peak_mib": "heap peak",
-}
+_PRICES = {"gc_cpu_share": "GC CPU", "stw_p99_ms": "p99 pauses", "heap_peak_mib": "heap peak"}
 """Figures that may be the price of a gain, in words."""
 
 
-def _unsure(pair: Pair, *, is_price: bool) -> Iterator[str]:
+def _unsure(pair: Pair, parts: Mapping[str, Sequence[str]]) -> Iterator[str]:
     """Yields higher figures that may be the price of a gain, or lower ones that a loss may gain."""
+    is_gain, is_loss = bool(parts["better"]), bool(parts["worse"])
     for name, words in _PRICES.items():
         change = pair.changes.get(name)
         if change is None or change.no_verdict_because == OTHER_PROCS:
             continue
-        doubt = "not significant" if change.verdict == "~" else "not judged"
-        part = change.relative or 0.0
-        if part > _OTHER_PART if is_price else part < -_OTHER_PART and change.verdict is None:
+        # What was judged is named by itself; what may be chance only where no loss is named.
+        if change.verdict is not None and (is_loss or change.verdict != "~"):
+            continue
+        doubt = "not significant" if change.verdict else "not judged"
+        if (change.relative or 0.0) * (1 if is_gain else -1) > _OTHER_PART:
             ends = (value(name, end) for end in (change.before, change.after))
             yield f"{words} {' → '.join(ends)} ({doubt})"
 

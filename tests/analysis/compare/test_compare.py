@@ -330,6 +330,37 @@ def test_a_gain_is_named_with_the_cost_that_was_not_judged() -> None:
     assert re.search(r"heap, but .*GC CPU \S+ % → \S+ % \(not judged\)", said)
 
 
+def test_a_gain_with_a_loss_is_named_with_a_further_cost_that_was_not_judged() -> None:
+    found = gca.compare(log("noise-a", "gogc50-r0"), log("noise-a", "gogc100-r0"))
+    pair = found.pairs[0]
+    changes = dict(pair.changes)
+    for name, verdict, times in (
+        ("gc_cpu_share", "better", 0.5),
+        ("heap_peak_mib", "worse", 3.0),
+        ("stw_p99_ms", None, 4.0),
+    ):
+        before = changes[name].before or 1.0
+        changes[name] = replace(
+            changes[name], after=times * before, delta=(times - 1) * before, verdict=verdict
+        )
+    said = comparison.verdict([replace(pair, changes=changes)])
+    assert re.search(r"less GC CPU.* for 3 times the heap peak, but p99 .*\(not judged\)", said)
+    # What was judged, or may be chance, is no further cost of a change with a known one.
+    changes["stw_p99_ms"] = replace(changes["stw_p99_ms"], verdict="~")
+    assert "p99" not in comparison.verdict([replace(pair, changes=changes)])
+
+
+def test_the_cause_of_a_worse_side_is_that_of_its_own_report() -> None:
+    """Frequent cycles are the worst finding; a tight limit, which is only a warning, causes them."""
+    found = gca.compare(
+        "tests/data/runs/no-limit.log.gz", "tests/data/runs/inferred-limit.log.gz"
+    )
+    said = " ".join(str(found).split())
+    assert "inferred-limit.log.gz: GOMEMLIMIT leaves the live heap only as much room" in said
+    assert "GC cycles follow each other closely" not in said
+    assert "Changed GOMEMLIMIT without effect → 22–43 MiB (inferred)" in said
+
+
 def test_a_single_dump_needs_a_second_one_to_be_compared() -> None:
     with pytest.raises(gca.NoDataError, match="two dumps or more, and their times"):
         gca.compare(STEADY, "samples/gomemlimit-paper.txt")
@@ -470,7 +501,7 @@ def test_the_verdict_is_one_sentence() -> None:
         [log("noise-a", f"gogc100-r{number}") for number in range(4)],
     )
     said = found.to_dict()["verdict"]
-    assert re.fullmatch(r"\d+ % less GC CPU.* for \d+ % more heap; .+\.", said), said
+    assert re.fullmatch(r"\d+ % less GC CPU.* for \d+ % more heap, but p99 .+; .+\.", said)
     same = gca.compare(log("noise-a", "gogc50-r0"), log("noise-a", "gogc50-r1"))
     assert same.to_dict()["verdict"].startswith("No significant change")
     assert str(same).count("No significant change") == 1
