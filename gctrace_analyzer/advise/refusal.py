@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from gctrace_analyzer.advise.prediction.load import ALWAYS_MARKING, NEEDED
 from gctrace_analyzer.advise.prediction.model import THRASH_GOGC
+from gctrace_analyzer.analysis.rules.finding import percent
 from gctrace_analyzer.analysis.settings.limits import goal_range
 from gctrace_analyzer.analysis.settings.naming import (
     gogc_name,
@@ -36,9 +37,6 @@ RECORD_UNFORCED = {
 """What to do about forced cycles, by whether benchmarks ran."""
 
 THRASHING = "the program was thrashing, so its normal allocation rate is unknown"
-ALWAYS_RUNNING = (
-    "GC was running nearly all the time, so the program's normal allocation rate is unknown"
-)
 STARVED = "the memory limit leaves too little room to show what GC costs with more of it"
 
 _TYPICAL_ALLOC, _TYPICAL_SPAN = 0.8, 0.1
@@ -192,7 +190,7 @@ def refusal(
     starved = (bool(now.limit) or by_limit) and load.effective_gogc < THRASH_GOGC
     always = load.gc_active_share > ALWAYS_MARKING
     if always or starved or not _is_typical(load, whole):
-        return THRASHING if whole is not None else ALWAYS_RUNNING if always else STARVED
+        return THRASHING if whole is not None else _always_running(load) if always else STARVED
     if forced := _forced(load):
         return forced
     if by_limit and not now.limit:
@@ -200,6 +198,13 @@ def refusal(
             return THRASHING
         return f"an unknown memory limit sets the heap goal; {_STATE_LIMIT}"
     return _contradiction(load, now, inferred=inferred)
+
+
+def _always_running(load: Load) -> str:
+    return (
+        f"after the start-up, GC was running {percent(min(load.gc_active_share, 1.0))} of the "
+        "time, so the program's normal allocation rate is unknown"
+    )
 
 
 def fits_cpus(load: Load) -> bool:

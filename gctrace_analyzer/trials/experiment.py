@@ -245,6 +245,7 @@ class _Experiment:
             if self._until_decided and self._kept.measurement.is_decided:
                 break
             self._round(number)
+            self._promise()
         return self._kept.comparison()
 
     def _warm_up(self) -> None:
@@ -252,9 +253,7 @@ class _Experiment:
         self._warm_up_side(kept.trials[0])
         if kept.trials[0].label == NOW and len(kept.trials) == 1:
             self._add_advised()
-        if not kept.promises:
-            self._promise()
-            kept.save()
+        self._promise()
         for trial in kept.trials[1:]:
             self._warm_up_side(trial)
         if not any(self._can_run(trial) for trial in kept.trials[1:]):
@@ -329,16 +328,24 @@ class _Experiment:
         kept.trials.append(Trial(setting_label(percent, mib), words, percent, mib))
 
     def _promise(self) -> None:
-        """Predicts every side from the baseline's first run, before the other sides run."""
+        """Predicts every side from the baseline alone: from its first run that allows it.
+
+        The first of all warms up, before the other sides run, but may be unlike the others.
+        """
         first, *others = self._kept.trials
-        if any(trial.words != first.words for trial in others):
+        known = self._kept.promises.values()
+        if any(trial.words != first.words for trial in others) or any(row for row, _ in known):
             return
-        run = self._kept.read(self._kept.runs[0])
-        if run.is_empty:
+        last = [own for own in self._kept.runs if own.side == first.label and not own.error][
+            -1:
+        ]
+        run = self._kept.read(last[0]) if last else None
+        if run is None or run.is_empty:
             return
         baseline = run.advice.baseline
         for trial in others:
             self._kept.promises[trial.label] = expectation(baseline, _setting(trial, baseline))
+        self._kept.save()
 
     def _can_run(self, trial: Trial) -> bool:
         last = [run for run in self._kept.runs if run.side == trial.label][-_MOST_FAILURES:]

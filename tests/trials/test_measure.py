@@ -82,6 +82,33 @@ def script(tmp_path: Path, text: str) -> list[str]:
     return [sys.executable, str(path)]
 
 
+def test_a_warm_up_that_shows_no_load_leaves_the_prediction_to_a_run_in_the_table(
+    tmp_path: Path,
+) -> None:
+    """On a busy machine, marking may take nearly all the time of the first run only."""
+    line = (
+        "gc {n} @{at:.3f}s 9%: 0.01+{mark}+0.01 ms clock, 0.02+0/{mark}/0+0.02 ms cpu, "
+        "36->40->20 MB, 40 MB goal, 0 MB stacks, 0 MB globals, 2 P\n"
+    )
+    for name, mark in (("busy", 49), ("calm", 5)):
+        cycles = (line.format(n=n + 1, at=0.05 * n, mark=mark) for n in range(100))
+        (tmp_path / name).write_text("".join(cycles))
+    words = script(
+        tmp_path,
+        "import os, sys\n"
+        f"os.chdir({str(tmp_path)!r})\n"
+        "name = 'calm' if os.path.exists('seen') else 'busy'\n"
+        "open('seen', 'a').close()\n"
+        "sys.stderr.write(open(name).read())\n",
+    )
+    measured = gca.measure(words, gogc=[100, 400], runs=2, logs=tmp_path / "runs")
+    assert measured.no_expectation is None
+    promises = measured.to_dict()["measured"]["promises"]
+    assert {promise["side"] for promise in promises} == {"GOGC=400"}
+    first = gca.read(tmp_path / "busy").advice.baseline.refused
+    assert "GC was running 98 % of the time" in str(first)
+
+
 def test_commands_are_sides(tmp_path: Path) -> None:
     quick = [sys.executable, "-c", "sum(range(10**5))"]
     slow = [sys.executable, "-c", "sum(range(3 * 10**6))"]

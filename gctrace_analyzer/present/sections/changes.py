@@ -268,7 +268,7 @@ def expectation_note(pair: Pair) -> str:
     of = f'Predicted from the "{names_of(pair)[0]}" run for the same load.'
     if pair.measurement is not None:
         after, before = printable(pair.after.label), printable(pair.before.label)
-        of = f"Predicted for {after} from the first run of {before}, before the others."
+        of = f"Predicted for {after} from one run of {before} alone."
     shown = {name for name, change in pair.changes.items() if change.measured is not None}
     late = (
         ""
