@@ -21,10 +21,11 @@ from gctrace_analyzer.ingest.rows import median, not_null, where
 from gctrace_analyzer.units import duration_text
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     import polars as pl
 
+    from gctrace_analyzer.analysis.rules.finding import Finding
     from gctrace_analyzer.analysis.thresholds import Thresholds
 
 _LONG = (
@@ -115,7 +116,7 @@ def _long_pauses(
         return
     # While a program starts, nothing waits for it yet.
     warmed_up = facts.without_start_up(cycles)[column]
-    severity = _severity(not_null(warmed_up).quantile(0.99, "linear") or 0.0, t)
+    late_p99_ms = float(not_null(warmed_up).quantile(0.99, "linear") or 0.0)
     as_printed = longest_ms(cycles, column) or longest
     most, usual = (duration_text(value / 1000) for value in (as_printed, median(values)))
     stops = f"The whole program stops for up to {most} {which}"
@@ -134,12 +135,13 @@ def _long_pauses(
         headline = f"The longest pause took {of_all}. {headline}"
     tail = f" The median of the {len(values):,} pauses {which} is {usual}." * (len(values) > 1)
     yield Evidence(
-        severity,
+        severity_of(late_p99_ms, t),
         f"{stops}.{tail}",
         {
             "p50_ms": values.median(),
             "p90_ms": high,
             "p99_ms": p99,
+            "late_p99_ms": late_p99_ms,
             "max_ms": as_printed,
             "long": int((warmed_up > t.stw_single_ms).sum()),
         },
@@ -150,11 +152,28 @@ def _long_pauses(
     )
 
 
-def _severity(p99_ms: float, t: Thresholds) -> Severity:
+def severity_of(p99_ms: float, t: Thresholds) -> Severity:
     """Returns how bad pauses are, by their 99 % quantile after the start-up."""
     if p99_ms <= t.stw_single_ms:
         return "info"
     return "bad" if p99_ms > t.stw_bad_ms else "warn"
+
+
+_PHASES = {"GC009": " before marking", "GC010": " after marking"}
+
+
+def deciding_p99(
+    findings: Iterable[Finding], p99_ms: float | None, t: Thresholds
+) -> tuple[str, float] | None:
+    """Returns the 99 % quantile (name, ms) that makes pauses a problem, if that of all is none.
+
+    With few cycles, that of one phase is near its longest pause.
+    """
+    worst = next((one for one in findings if one.id in _PHASES), None)
+    if worst is None or p99_ms is None or worst.severity in ("info", severity_of(p99_ms, t)):
+        return None
+    late_p99_ms = min(worst.figures["late_p99_ms"], worst.figures["max_ms"])
+    return f"p99{_PHASES[worst.id]}", late_p99_ms
 
 
 def _share(facts: ProcessFacts) -> str:
@@ -195,7 +214,7 @@ def long_pauses_of_metrics(facts: ProcessFacts) -> Iterator[Evidence]:
         parts.append(f"over {_ms(pauses.p99_ms)} in {least}1 of 100 cycles")
     tail = f"; {', '.join(parts)}" if parts else ""
     yield Evidence(
-        _severity(pauses.late_p99_ms, t),
+        severity_of(pauses.late_p99_ms, t),
         f"The two pauses of a GC cycle take {upto} {longest} together{tail}. Metrics have "
         "only the sum of the two pauses of a cycle.",
         {

@@ -18,6 +18,7 @@ from gctrace_analyzer.analysis.cycles import usual_interval_ms
 from gctrace_analyzer.analysis.metrics.goroutines import GREW
 from gctrace_analyzer.analysis.printed_shares import percent_text
 from gctrace_analyzer.analysis.rules.finding import rate_text
+from gctrace_analyzer.analysis.rules.long_pauses import deciding_p99
 from gctrace_analyzer.analysis.settings.naming import (
     distinct,
     gogc_name,
@@ -185,30 +186,29 @@ def state(report: Report) -> list[KeyFigure]:
 
 def _pauses(report: Report) -> tuple[str, str] | None:
     """Returns the length of the pauses, and which ones; None if nothing is known."""
-    s, coarse = report.analysis.summary, report.analysis.too_coarse
+    analysis, s = report.analysis, report.analysis.summary
     most = f"max{' seen' * bool(s.missing_cycles)}"
     pauses = {"p99": s.pause_p99_ms, most: s.stw_max_ms}
-    known = {name: milliseconds(ms) for name, ms in pauses.items() if ms is not None}
-    if not known:
+    if not (known := {name: milliseconds(ms) for name, ms in pauses.items() if ms is not None}):
         return _total_of_pauses(report)
     first, value = next(iter(known.items()))
     longest = [f"{known[most]} {most}"] if first == "p99" and most in known else []
-    if (late_ms := longest_pause_after_start_up(report.analysis)) is not None:
+    if (late_ms := longest_pause_after_start_up(analysis)) is not None:
         longest.append(f"{milliseconds(late_ms)} max after start-up")
     # The first cycle of a process has the time since its start.
-    is_alone = s.is_of_single_cycles and report.analysis.cycles["gc_num"].min() != 1
+    is_alone = s.is_of_single_cycles and analysis.cycles["gc_num"].min() != 1
     time = _these(s, "the cycle", "the cycles") if is_alone else "time"
     is_known = s.stw_share is not None and (is_alone or not s.is_too_short_for_rates)
-    # Pauses without a line are missing in it.
-    least = "at least " * bool(s.missing_cycles)
+    least = "at least " * bool(s.missing_cycles)  # Pauses without a line are missing in it.
     is_known &= not least or 100 * (s.stw_share or 0.0) >= LEAST_PERCENT
-    of_time = (
-        [f"{least}{rate_text(s, s.stw_share or 0.0, share)} of {time}"] if is_known else []
-    )
-    if many := coarse.get("pauses"):
+    time = f"{least}{rate_text(s, s.stw_share or 0.0, share)} of {time}"
+    of_time = [time] if is_known else []
+    if many := analysis.too_coarse.get("pauses"):
         longest, of_time = [], [f"not measurable: {many} are printed as 0"]
-    if first == "p99" and len(report.analysis.tables["processes"]) > 1:
+    if first == "p99" and len(analysis.tables["processes"]) > 1:
         first = "p99 of all together"
+    elif decides := deciding_p99(analysis.findings, s.pause_p99_ms, analysis.thresholds):
+        first, value = decides[0], milliseconds(decides[1])
     return value, " · ".join((first, *longest, *of_time))
 
 

@@ -7,6 +7,8 @@ from dataclasses import replace
 import pytest
 
 from gctrace_analyzer.analysis.rules import long_pauses
+from gctrace_analyzer.present.sections.headline import state
+from gctrace_analyzer.testing import read_text
 from tests.helpers.facts import facts_of, log_of, matches
 
 
@@ -29,6 +31,18 @@ def test_one_long_pause_is_enough(longest: str, severities: list[str]) -> None:
     assert not matches(
         long_pauses.long_sweep_termination, facts_of(with_pauses(60, c30=longest))
     )
+
+
+def test_the_row_of_pauses_has_the_figure_that_its_level_is_from() -> None:
+    """The 99 % quantile of all pauses is short, but that of the pauses after marking is not."""
+    shown = read_text(with_pauses(60, c30="30")).report()
+    row = next(figure for figure in state(shown) if figure.label == "Pauses")
+    assert row.level == "bad"
+    assert row.note.startswith("p99 after marking · 30 ms max")
+    assert float(row.value.removesuffix(" ms")) > shown.analysis.thresholds.stw_bad_ms
+    calm = read_text(with_pauses(150, c30="30")).report()
+    row = next(figure for figure in state(calm) if figure.label == "Pauses")
+    assert (row.level, row.note[:6]) == ("info", "p99 · ")
 
 
 def test_a_long_pause_of_the_start_up_is_a_note() -> None:
