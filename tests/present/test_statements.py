@@ -1382,7 +1382,11 @@ def test_a_range_of_gc_cpu_is_the_same_all_over_the_page() -> None:
     value = next(figure.value for figure in headline.state(report) if figure.label == "GC CPU")
     assert "–" in value
     assert statements(report, (0,))["timeline-gc_cpu"].startswith(f"{value} of all CPU")
-    assert cycle_table.figures(report, axis_of(report, bins=100))["gcCpu"] == value
+    of_page = cycle_table.figures(report, axis_of(report, bins=100))
+    assert of_page["gcCpu"] == value
+    # The bar of the page has the card's rate for the whole run.
+    card = next(figure for figure in state(report) if figure.label == "Allocation")
+    assert of_page["allocation"] == card.value
 
 
 def test_a_share_of_few_cycles_in_a_dump_is_up_to_the_last_of_them() -> None:

@@ -99,8 +99,20 @@ def _legend(marks: Sequence[Mark]) -> Iterator[tuple[str, str, Look]]:
         alike.setdefault((mark.kind, mark.look), []).append(mark.name)
     for mark in marks:
         names = alike[mark.kind, mark.look]
-        shared = names[0] if len(names) == 1 else commonprefix(names).rstrip(" (")  # noqa: RUF071
+        shared = names[0] if len(names) == 1 else _shared(names)
         yield shared if mark.name == names[0] else "", mark.kind, mark.look
+
+
+def _shared(names: Sequence[str]) -> str:
+    """Returns what names have in common, with the values of a setting that differ.
+
+    >>> _shared(["or: GOGC=150", "or: GOGC=100"]), _shared(["live (a)", "live (b)"])
+    ('or: GOGC=150, 100', 'live')
+    """
+    common = commonprefix(names)  # noqa: RUF071
+    end = common.rfind("=") + 1
+    values = ", ".join(name[end:] for name in names)
+    return f"{common[:end]}{values}" if end else common.rstrip(" (")
 
 
 def _chart(figure: Figure, panel: Panel, name: str, statement: str, *, linked: bool) -> Chart:

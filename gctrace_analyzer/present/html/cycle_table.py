@@ -12,6 +12,7 @@ from gctrace_analyzer.ingest.rows import largest
 from gctrace_analyzer.present.format import NONE, gc_cpu
 from gctrace_analyzer.present.plots import ticks
 from gctrace_analyzer.present.plots.axis import Axis, with_idle
+from gctrace_analyzer.present.sections.headline import allocation
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -255,6 +256,7 @@ def figures(report: Report, axis: Axis) -> Mapping[str, Any]:
         # For the whole run they are known better than from the ends of intervals.
         "mostLive": None if several else s.live_heap_max_mib,
         "gcCpu": None if several or s.gc_cpu_range is None else gc_cpu(s),
+        "allocation": None if several or s.alloc_mib_per_s is None else allocation(report)[0],
         "of": f"Process {axis.processes[0]}" if several and axis.processes else "Whole run",
         **{key: _values(rows, name, _SUM_DIGITS) for key, name in names.items()},
     }

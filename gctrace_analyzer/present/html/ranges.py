@@ -120,7 +120,7 @@ def _times_of(report: Report, ranges: pl.DataFrame) -> Callable[[Row], tuple[str
         length = duration(end - start)
         if row["kind"] == "pause-outlier":
             # Its pauses are far shorter than the range in which they are.
-            length = f"≤ {duration(row['stw_max_ms'] / 1000)}"
+            length = f"pauses ≤ {duration(row['stw_max_ms'] / 1000)}"
         return at(process, start), at(process, end), length
 
     return times

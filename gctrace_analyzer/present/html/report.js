@@ -461,7 +461,7 @@
     if (time) parts.push(`GC CPU ${!range && current.figures.gcCpu || percent(spent / time)}`);
     if (most >= 0) parts.push(`longest pause ${number(most, 2)}\u00a0ms`);
     if (heap >= 0) parts.push(`live heap up to ${size(heap)}`);
-    if (taken) parts.push(`allocation ${number(made_ / taken)}\u00a0MiB/s`);
+    if (taken) parts.push(`allocation ${!range && current.figures.allocation || `${number(made_ / taken)}\u00a0MiB/s`}`);
     place.textContent = parts.join(" · ");
   }
 
