@@ -1385,7 +1385,7 @@ def test_a_range_of_gc_cpu_is_the_same_all_over_the_page() -> None:
     of_page = cycle_table.figures(report, axis_of(report, bins=100))
     assert of_page["gcCpu"] == value
     # The bar of the page has the card's rate for the whole run.
-    card = next(figure for figure in state(report) if figure.label == "Allocation")
+    card = next(figure for figure in headline.state(report) if figure.label == "Allocation")
     assert of_page["allocation"] == card.value
 
 
