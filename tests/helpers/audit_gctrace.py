@@ -111,7 +111,7 @@ def one_number_per_fact(said: Said) -> Iterator[Pair]:
     pauses = said.row("Pauses", r"(.*?) \| (.*?) \|")
     if seen and pauses and seen[1] not in f"{pauses[1]} max {pauses[2]}":
         yield seen[0], pauses[0]
-    p99 = said.row("Pauses", rf"({TIME}) \| p99")
+    p99 = said.row("Pauses", rf"({TIME}) \| p99(?! before| after)")
     table = said.row("all pauses", rf"(?:{TIME} \| ){{3}}({TIME}) \|")
     if p99 and table and p99[1] != table[1]:
         yield p99[0], table[0]

@@ -369,7 +369,7 @@ def test_bands_show_when_a_state_that_comes_and_goes_lasted(tmp_path: Path) -> N
     assert episode["end_s"] - episode["start_s"] > 100
     # The length of that range would read like one of a pause, which is shown instead.
     _, table = ranges.episodes(report, axis_of(report, bins=100))
-    assert table.rows[0][table.head.index("length")] == "≤ 40 ms"
+    assert table.rows[0][table.head.index("length")] == "pauses ≤ 40 ms"
     bands = [
         each for each in described(report, "timeline").events if each.name == "Pause outlier"
     ]
