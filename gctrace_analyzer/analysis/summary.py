@@ -27,7 +27,6 @@ from gctrace_analyzer.ingest.rows import (
     distinct,
     is_one_process,
     since,
-    where,
 )
 from gctrace_analyzer.units import LEAST_PERCENT, between_text, duration_text
 
@@ -377,12 +376,10 @@ def _about_reading(
             which = f"the {len(own)} with the most cycles. A crash loop has that many, or a "
             which += "program that starts others, such as `go vet`."
         yield f"The input has {len(processes):,} processes; findings and episodes are of {which}"
-    no_goal = dropped.get("heap_goal_mib", 0)
-    if no_goal:
+    if no_goal := dropped.get("heap_goal_mib", 0):
         cycles_had = "1 cycle" if no_goal == 1 else f"{no_goal:,} cycles"
-        is_off = where(cycles, cycles["heap_goal_mib"].is_null())["forced"].all()
-        what = "had no heap goal: GOGC was off" if is_off else "print no heap goal"
-        yield f"{cycles_had} {what}."
+        is_off = cycles["heap_goal_mib"].count() or cycles["forced"].all()
+        yield f"{cycles_had} {'had no heap goal: GOGC was off' if is_off else 'print no goal'}."
     yield from ignored(dropped)
 
 

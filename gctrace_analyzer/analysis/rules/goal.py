@@ -232,8 +232,8 @@ def gogc_off_without_limit(facts: ProcessFacts) -> Iterator[Evidence]:
         return
     # A frame made by a caller may have no goals at all, and then no format either.
     without = where(facts.cycles, goals.is_null())
-    # Without GOGC, no cycle starts by itself: before Go 1.5 was released, lines had no goal.
-    if without["forced"].not_().any():
+    # Without GOGC, no cycle starts by itself: before Go 1.5 was released, no line had a goal.
+    if not goals.count() and without["forced"].not_().any():
         return
     count = len(complete(without, "start_s", "format"))
     if count > t.no_goal_share * len(facts.cycles) and count >= t.min_cycles:
