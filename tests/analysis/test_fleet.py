@@ -140,6 +140,9 @@ def test_settings_and_versions_are_known_inferred_or_unknown() -> None:
             {"gogc": "50", "memory_limit_mib": 511.6, "go_version_max": "1.19"},
             {"gogc_inferred": 99.6, "go_version_min": None},
             {"goal_set_by": "memory-limit", "go_version_max": "1.24"},
+            # The limit set too few goals, but the report infers it from them.
+            {"findings": ["GC015"], "gogc_inferred": 80.0},
+            {"advice_memory_limit_mib": 207.8, "gogc_inferred": 90.0},
             {},
         )
     )
@@ -147,6 +150,8 @@ def test_settings_and_versions_are_known_inferred_or_unknown() -> None:
         ("50", "512 MiB"),
         ("100 (inferred)", "none observed"),
         ("unknown", "some (inferred)"),
+        ("80 (inferred)", "some (inferred)"),
+        ("90 (inferred)", "some (inferred)"),
         ("unknown", "none observed"),
     }
     assert set(found.versions["go"]) == {"go1.19", "unknown", "go1.19–1.24", "go1.19+"}
@@ -235,6 +240,24 @@ def test_all_processes_of_a_service_are_told_one_setting_the_largest_limit_of_th
     )
     assert found.services["advised_setting"].to_list() == ["GOGC=100 GOMEMLIMIT=184MiB"]
     assert found.problems["to_do"].to_list() == ["GOGC=100 GOMEMLIMIT=184MiB"]
+
+
+def test_a_service_whose_report_begins_with_a_growing_live_heap_is_to_find_what_grows() -> None:
+    growing = {
+        "findings": ["GC015", "GC021"], "severity": "bad", "needed_limit_mib": 353.0,
+        "headline": "The live heap grew from 30 to 171 MiB in 5.5 s. GOMEMLIMIT leaves …",
+    }  # fmt: skip
+    near = {
+        "findings": ["GC015"],
+        "severity": "bad",
+        "needed_limit_mib": 48.0,
+        "gc_cpu_s": 90.0,
+    }
+    found = answers(rows(near, growing))
+    more = "GOMEMLIMIT=353MiB or more, and find what grows"
+    assert found.problems["to_do"].to_list() == [more]
+    assert found.processes["to_do"].to_list() == ["GOMEMLIMIT=48MiB or more", more]
+    assert found.totals.growing == 1
 
 
 _NEAR = {

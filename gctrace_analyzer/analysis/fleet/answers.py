@@ -145,7 +145,7 @@ class Answers(Plain):
 def answers(rows: pl.DataFrame) -> Answers:
     """Returns the answers for the rows of `schema.FLEET`."""
     known = read_alone(rows).with_columns(setting=one_setting().over("service"))
-    known = known.with_columns(to_do=to_do(pl.col("setting")))
+    known = known.with_columns(to_do=to_do(pl.col("setting"), grows().any().over("service")))
     processes = known.filter(pl.col("process").is_not_null())
     last, killed = _latest(processes), known.filter(pl.col("oom_kills") > 0)
     ranked = services(processes, last)
@@ -314,7 +314,7 @@ def _processes(last: pl.DataFrame) -> pl.DataFrame:
         "named",
         "by_folder",
         growing=grows(),
-        to_do=to_do(own_setting()),
+        to_do=to_do(own_setting(), grows()),
     )
 
 
@@ -412,8 +412,12 @@ def _limit() -> pl.Expr:
     return (
         pl.when(known.is_not_null())
         .then(pl.format("{} MiB", known))
-        # A limit that sets the goals hides GOGC.
-        .when(pl.col("goal_set_by") == "memory-limit")
+        # It may set few of the goals; the present setting of a process has it then.
+        .when(
+            (pl.col("goal_set_by") == "memory-limit")
+            | pl.col("findings").list.contains("GC015")
+            | (~pl.col("advice_changes") & pl.col("advice_memory_limit_mib").is_not_null())
+        )
         .then(pl.lit("some (inferred)"))
         .otherwise(pl.lit("none observed"))
     )

@@ -90,7 +90,10 @@ def rank() -> pl.Expr:
 def grows() -> pl.Expr:
     """Returns whether the report of a process begins with a live heap that grows."""
     is_first = pl.col("findings").list.first() == _GROWS
-    return (is_first & pl.col("severity").is_in(("bad", "warn"))).fill_null(value=False)
+    # The cost of GC under a limit may be the first finding, and the growth that causes it an info.
+    is_said = pl.col("headline").str.starts_with("The live heap grew").fill_null(value=False)
+    is_bad = pl.col("severity").is_in(("bad", "warn"))
+    return ((is_first | is_said) & is_bad).fill_null(value=False)
 
 
 def is_ok() -> pl.Expr:
@@ -102,11 +105,12 @@ def is_ok() -> pl.Expr:
     return rank().is_null() & ~notes_growth.fill_null(value=False)
 
 
-def to_do(setting: pl.Expr) -> pl.Expr:
+def to_do(setting: pl.Expr, growing: pl.Expr) -> pl.Expr:
     """Returns the setting in short form, or else what the report of a problem says first.
 
     Args:
         setting: the one of the process, or of its service.
+        growing: whether the live heap of the process, or of one of the service, grows.
     """
     # A service with gctrace is known to be written in Go.
     is_go = pl.col("process").is_not_null().any().over("service")
@@ -124,5 +128,5 @@ def to_do(setting: pl.Expr) -> pl.Expr:
     text = pl.when(is_advised | pl.col("needed_limit_mib").is_not_null()).then(
         setting + pl.when(is_advised).then(lasts).fill_null("")
     )
-    raised = pl.when(grows()).then(pl.format("{}, and find what grows", text))
+    raised = pl.when(growing).then(pl.format("{}, and find what grows", text))
     return pl.coalesce(raised, text, words)
