@@ -74,8 +74,10 @@ def fails_soon(row: Row) -> bool:
 def buys_time(predictor: Predictor) -> str:
     """Returns what gives a live heap that grows more time than the settings that fit."""
     limit, least = safe_limit(predictor), predictor.least_limit_mib
-    if predictor.room_mib is None or not least:
+    if not least:
         return "a higher GOMEMLIMIT buys time"
+    if predictor.room_mib is None:
+        return f"GOMEMLIMIT={roomy_limit(least):.0f}MiB or more buys time"
     if limit and not predictor.growth_is_known:
         return f"GOMEMLIMIT={limit:.0f}MiB buys time"
     roomy = roomy_limit(least)

@@ -50,6 +50,9 @@ UNPACK_RATIO = 250
 """An input that unpacks to more than 4 GiB and more than 250 times its size is refused."""
 
 Input = str | Path | bytes | IO[bytes] | IO[str]
+DUMPED = "JSON lines"
+"""The name of the layout in which a program writes its own dumps; other metrics are scraped."""
+
 SERVER = "prometheus+"
 """Prefix of the address of a server that is given in place of a file."""
 
@@ -159,6 +162,11 @@ class SourceFacts:
     wrappers: dict[str, int] = field(default_factory=dict)
     found: dict[str, int] = field(default_factory=dict)
     profiles_at: str | None = None
+
+    @property
+    def is_scraped(self) -> bool:
+        """Whether it has scrapes of metrics; the dumps of a program itself are of MemStats."""
+        return self.kind == "metrics" and DUMPED not in self.wrappers
 
 
 class Source:

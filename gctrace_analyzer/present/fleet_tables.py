@@ -131,15 +131,13 @@ _WRITTEN: Mapping[str, Callable[[float | None], str]] = {
 
 
 def _setting(row: Mapping[str, Any]) -> str:
-    """Returns the most frequent setting, the number of others, and the total saving."""
-    others = row["advised_settings"] - 1
-    several = f" and {others:,} more" if others else ""
+    """Returns the setting of a service, and what it saves."""
     cpu = saving(row, "saved_cores", cores)
     changes = [
         *([f"GC CPU: {cpu} cores"] if cpu != NONE else []),
         *([f"heap: {heap}"] if (heap := saved_heap(row)) != NONE else []),
     ]
-    return "; ".join([f"{row['advised_setting']}{several}", *changes])
+    return "; ".join([row["advised_setting"], *changes])
 
 
 def saved_heap(row: Mapping[str, Any]) -> str:
@@ -352,7 +350,7 @@ _PROBLEMS = (
 _SAVINGS = (
     _SERVICE,
     _figure("apply to", "advised", _whole),
-    Column("setting (most often)", _setting, "saved_cores", "l", 36, is_wide=True),
+    Column("setting", _setting, "saved_cores", "l", 36, is_wide=True),
 )
 
 

@@ -59,7 +59,7 @@ class Report:
     @property
     def is_scraped(self) -> bool:
         """Whether memory sizes come from metrics, not from MemStats dumps."""
-        return any(source.kind == "metrics" for source in self.analysis.log.sources)
+        return any(source.is_scraped for source in self.analysis.log.sources)
 
     @cached_property
     def verdict(self) -> Verdict | None:

@@ -12,6 +12,7 @@ import pytest
 import gctrace_analyzer as gca
 from gctrace_analyzer.advise.candidates import RULES
 from gctrace_analyzer.advise.objective import AIMS
+from gctrace_analyzer.advise.tight_limit import buys_time
 from gctrace_analyzer.present.sections import advice
 from gctrace_analyzer.testing import read_text
 from tests.conftest import CORPUS, SAMPLES
@@ -300,8 +301,9 @@ def test_a_limit_that_is_reached_soon_is_raised() -> None:
     assert now["now"]
     assert now["lasts_h"] == 0
     assert first["lasts_h_low"] > 0.1
-    alone = gca.read(LEAK, gogc=100, memory_limit="120MiB").recommend().row(0, named=True)
-    assert alone["memory_limit_mib"] == 200
+    alone = gca.read(LEAK, gogc=100, memory_limit="120MiB")
+    assert alone.recommend()["memory_limit_mib"][0] == 200
+    assert buys_time(alone.report().advice.baseline) == "GOMEMLIMIT=200MiB or more buys time"
 
 
 @pytest.mark.parametrize("container", ["128MiB", "160MiB"])

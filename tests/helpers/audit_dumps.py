@@ -79,7 +79,7 @@ _SIZES = {
     rf"{SIZE} of it returned": "HeapReleased",
     rf"heap goal [^|]*; live heap {SIZE}": "live_bytes",
 }
-_COLUMNS = {"in use": "HeapInuse", "allocated": "HeapAlloc", "all from OS": "Sys"}
+_COLUMNS = {"in use": "HeapInuse", "heap objects": "HeapAlloc", "all from OS": "Sys"}
 
 
 def _sizes(dumps: Sequence[Dump], text: str) -> Iterator[Pair]:

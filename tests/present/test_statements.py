@@ -1036,6 +1036,7 @@ def test_a_present_setting_that_is_not_known_says_what_is_known_of_it() -> None:
     limited = gca.read(CORPUS / "gctrace" / "go1.27-near-limit" / "run.log").report()
     assert "now     GOGC≥35 GOMEMLIMIT=39–62MiB" in plain(document(limited))
     dumps = gca.read(CORPUS / "metrics" / "own" / "gogc100" / "expvar.jsonl.gz").report()
+    assert not dumps.is_scraped, "a program dumped them itself"
     assert "now     GOGC=100 (assumed)" in plain(document(dumps))
 
 

@@ -128,7 +128,7 @@ def test_a_sum_that_leaves_no_room_for_the_rest_is_that_of_the_heap(
 def test_a_heap_in_use_that_is_not_given_is_not_the_allocated_heap() -> None:
     table = evidence.memory(read_text("Alloc=5242880 Sys=73400320 NumGC=8").report())
     assert table is not None
-    assert table.head[2:4] == ("allocated", "all from OS"), "what is unknown has no column"
+    assert table.head[2:4] == ("heap objects", "all from OS"), "what is unknown has no column"
     assert table.rows[0][2:4] == ("5.0 MiB", "70.0 MiB")
 
 

@@ -24,7 +24,7 @@ from gctrace_analyzer.analysis.fleet.changes import (
 )
 from gctrace_analyzer.analysis.fleet.service_names import with_names
 from gctrace_analyzer.analysis.fleet.service_problems import grows, is_ok, problems, rank, to_do
-from gctrace_analyzer.analysis.fleet.services import STREAM, services
+from gctrace_analyzer.analysis.fleet.services import STREAM, one_setting, own_setting, services
 from gctrace_analyzer.analysis.fleet.states import OF_DUMP, is_single, with_state
 from gctrace_analyzer.analysis.thresholds import DEFAULT, Thresholds
 from gctrace_analyzer.analysis.totals import total
@@ -144,9 +144,8 @@ class Answers(Plain):
 
 def answers(rows: pl.DataFrame) -> Answers:
     """Returns the answers for the rows of `schema.FLEET`."""
-    known = read_alone(rows).with_columns(
-        to_do=to_do(pl.col("needed_limit_mib").max().over("service"))
-    )
+    known = read_alone(rows).with_columns(setting=one_setting().over("service"))
+    known = known.with_columns(to_do=to_do(pl.col("setting"), grows().any().over("service")))
     processes = known.filter(pl.col("process").is_not_null())
     last, killed = _latest(processes), known.filter(pl.col("oom_kills") > 0)
     ranked = services(processes, last)
@@ -315,7 +314,7 @@ def _processes(last: pl.DataFrame) -> pl.DataFrame:
         "named",
         "by_folder",
         growing=grows(),
-        to_do=to_do(pl.col("needed_limit_mib")),
+        to_do=to_do(own_setting(), grows()),
     )
 
 
@@ -413,8 +412,12 @@ def _limit() -> pl.Expr:
     return (
         pl.when(known.is_not_null())
         .then(pl.format("{} MiB", known))
-        # A limit that sets the goals hides GOGC.
-        .when(pl.col("goal_set_by") == "memory-limit")
+        # It may set few of the goals; the present setting of a process has it then.
+        .when(
+            (pl.col("goal_set_by") == "memory-limit")
+            | pl.col("findings").list.contains("GC015")
+            | (~pl.col("advice_changes") & pl.col("advice_memory_limit_mib").is_not_null())
+        )
         .then(pl.lit("some (inferred)"))
         .otherwise(pl.lit("none observed"))
     )

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import polars as pl
 
-from gctrace_analyzer.analysis.fleet.services import usual_setting
 from gctrace_analyzer.analysis.rules.registry import RULES
 from gctrace_analyzer.units import duration_text
 
@@ -91,7 +90,10 @@ def rank() -> pl.Expr:
 def grows() -> pl.Expr:
     """Returns whether the report of a process begins with a live heap that grows."""
     is_first = pl.col("findings").list.first() == _GROWS
-    return (is_first & pl.col("severity").is_in(("bad", "warn"))).fill_null(value=False)
+    # The cost of GC under a limit may be the first finding, and the growth that causes it an info.
+    is_said = pl.col("headline").str.starts_with("The live heap grew").fill_null(value=False)
+    is_bad = pl.col("severity").is_in(("bad", "warn"))
+    return ((is_first | is_said) & is_bad).fill_null(value=False)
 
 
 def is_ok() -> pl.Expr:
@@ -103,15 +105,13 @@ def is_ok() -> pl.Expr:
     return rank().is_null() & ~notes_growth.fill_null(value=False)
 
 
-def to_do(needed: pl.Expr) -> pl.Expr:
+def to_do(setting: pl.Expr, growing: pl.Expr) -> pl.Expr:
     """Returns the setting in short form, or else what the report of a problem says first.
 
     Args:
-        needed: the lowest memory limit (MiB) that leaves room for the live heap.
+        setting: the one of the process, or of its service.
+        growing: whether the live heap of the process, or of one of the service, grows.
     """
-    limit = pl.when(pl.col("needed_limit_mib").is_not_null()).then(
-        pl.format("GOMEMLIMIT={}MiB or more", needed.cast(pl.Int64))
-    )
     # A service with gctrace is known to be written in Go.
     is_go = pl.col("process").is_not_null().any().over("service")
     if_go = r"^If .*? is written in Go, set"
@@ -119,13 +119,14 @@ def to_do(needed: pl.Expr) -> pl.Expr:
     first_words = action.str.replace_all(r" \([^)]*\)", "").str.extract(
         r"^(.*?)(?:[.:;] |\.?$)"
     )
-    # Figures of a server alone give no setting. All processes of a service get one setting: the
-    # most frequent recommendation. But what a process's own report asks for comes first.
+    # Figures of a server alone give no setting. What a process's own report asks for comes first.
     is_setting = pl.col("action").str.contains(r"GO(GC|MEMLIMIT)=").fill_null(value=True)
-    usual = pl.when(pl.col("advice_changes") & is_setting).then(usual_setting().over("service"))
     words = pl.when(~is_ok()).then(first_words.fill_null(NO_ADVICE)).otherwise(pl.lit(""))
     hours = pl.col("advice_lasts_h")
     lasts = hours.map_elements(lambda h: f" (lasts {duration_text(3600 * h)})", pl.String)
-    setting = pl.coalesce(usual + lasts.fill_null(""), limit)
-    raised = pl.when(grows()).then(pl.format("{}, and find what grows", setting))
-    return pl.coalesce(raised, setting, words)
+    is_advised = pl.col("advice_changes") & is_setting
+    text = pl.when(is_advised | pl.col("needed_limit_mib").is_not_null()).then(
+        setting + pl.when(is_advised).then(lasts).fill_null("")
+    )
+    raised = pl.when(growing).then(pl.format("{}, and find what grows", text))
+    return pl.coalesce(raised, text, words)

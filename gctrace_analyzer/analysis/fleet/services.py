@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import polars as pl
 
+from gctrace_analyzer.analysis.thresholds import DEFAULT
 from gctrace_analyzer.analysis.totals import quotient, total
 
 _ENDS = ("", "_low", "_high")
@@ -17,7 +18,8 @@ def services(rows: pl.DataFrame, last: pl.DataFrame) -> pl.DataFrame:
 
     Args:
         rows: every process with its `service`.
-        last: the last process of each `STREAM`, with the columns of `states.with_state`.
+        last: the last process of each `STREAM`, with the columns of `states.with_state` and the
+            `setting` of its service. The savings are those of the processes it is right for.
     """
     known_s = pl.col("span_s").filter(pl.col("gc_cpu_share").is_not_null()).sum()
     shares_s = (pl.col("gc_cpu_share") * pl.col("span_s")).sum()
@@ -29,6 +31,7 @@ def services(rows: pl.DataFrame, last: pl.DataFrame) -> pl.DataFrame:
         killed=(pl.col("oom_kills") > 0).sum(),
     )
     saved = [f"saved_{what}{end}" for what in ("cores", "heap_mib") for end in _ENDS]
+    is_counted = is_as_advised() | ~pl.col("advice_changes")
     now = last.group_by("service").agg(
         pl.col("live_heap_p50_mib").median(),
         pl.col("heap_peak_mib").max(),
@@ -37,10 +40,9 @@ def services(rows: pl.DataFrame, last: pl.DataFrame) -> pl.DataFrame:
         pl.col("gc_per_s").mean(),
         probable_cores=pl.col("probable_cores").sum(),
         measured=pl.col("gc_cores").is_not_null().all(),
-        advised=pl.col("advice_changes").sum(),
-        advised_setting=usual_setting(),
-        advised_settings=advised_setting().drop_nulls().n_unique(),
-        **{name: pl.col(name).sum() for name in saved},
+        advised=is_as_advised().sum(),
+        advised_setting=pl.col("setting").first(),
+        **{name: pl.col(name).filter(is_counted).sum() for name in saved},
     )
     whole = counted.join(_gc_cpu(rows), on="service", how="left")
     # Shares of an unknown number of CPUs: their mean over time.
@@ -89,7 +91,53 @@ def advised_setting() -> pl.Expr:
     return pl.when("advice_changes").then(pl.format("GOGC={}{}", percent, of_limit))
 
 
-def usual_setting() -> pl.Expr:
-    """Returns the most frequent recommendation of a service; of equal ones, the largest limit."""
-    by_limit = advised_setting().sort_by("advice_memory_limit_mib", descending=True)
-    return by_limit.drop_nulls().mode(maintain_order=True).first()
+def own_setting() -> pl.Expr:
+    """Returns what the report of a process recommends, or the limit that it needs."""
+    return pl.coalesce(advised_setting(), _or_more(pl.col("needed_limit_mib")))
+
+
+def one_setting() -> pl.Expr:
+    """Returns one setting for all processes of a service, which leaves room for each live heap.
+
+    It is the most frequent recommendation, but of those with a memory limit, the one with the
+    largest limit. If another process needs more, it is the limit that this process needs, and
+    the range of these limits if the largest does not fit into the container of each process.
+    """
+    own, limit = advised_setting(), pl.when("advice_changes").then("advice_memory_limit_mib")
+    needed = pl.coalesce(limit, "needed_limit_mib")
+    # A process without a limit may have a larger live heap than those that need one.
+    live = pl.when(needed.is_null()).then(
+        DEFAULT.safe_limit_times * pl.col("live_heap_max_mib")
+    )
+    room, largest = pl.max_horizontal(needed, live.ceil()).max(), limit.max()
+    usual = own.drop_nulls().mode(maintain_order=True).first()
+    is_of_gogc = ~usual.str.contains("GOMEMLIMIT") & (pl.col("needed_limit_mib").count() == 0)
+    of_largest = own.filter(limit == largest).mode(maintain_order=True).first()
+    by_process = pl.format(
+        "differs by process: GOMEMLIMIT={}MiB to {}MiB",
+        needed.min().cast(pl.Int64),
+        room.cast(pl.Int64),
+    )
+    return (
+        pl.when(is_of_gogc)
+        .then(usual)
+        .when((needed.min() < room) & (room > pl.col("container_limit_mib").min()))
+        .then(by_process)
+        .when(needed.count() > 0, room > largest.fill_null(0))
+        .then(_or_more(room))
+        .otherwise(of_largest)
+    )
+
+
+def _or_more(limit: pl.Expr) -> pl.Expr:
+    return pl.format("GOMEMLIMIT={}MiB or more", limit.cast(pl.Int64))
+
+
+def is_as_advised() -> pl.Expr:
+    """Returns whether the `setting` of the service saves what a process's own one does.
+
+    It has the same GOGC. Its memory limit, if any, is at least as high, and saves no less GC CPU.
+    """
+    kind = r"^(GOGC=\S+(?: GOMEMLIMIT)?)"
+    own, one = advised_setting().str.extract(kind), pl.col("setting").str.extract(kind)
+    return (own == one).fill_null(value=False)

@@ -56,6 +56,10 @@ MAX_OVERSHOOT = 1.1
 """Multiple of the goal. A heap above it was allocated during marking, so the allocation of its
 cycles does not show the room that GOGC gave."""
 
+FEW_OVERSHOTS = 0.1
+"""Share of the samples. Fewer with such a heap change the mean allocation per cycle little: it
+says which GOGC fits, but does not show it."""
+
 PERIODIC_S = 100
 """Seconds. The runtime starts a cycle after two minutes without one, whatever is allocated."""
 
@@ -237,6 +241,7 @@ def _usual(intervals: pl.DataFrame) -> pl.DataFrame:
     row = pl.int_range(pl.len()).over("process")
     halved = intervals.with_columns(half=2 * row >= pl.len().over("process"))
     heap, roots = pl.col("heap_mib"), pl.col("roots_mib")
+    overshot = pl.col("heap_alloc_mib") > MAX_OVERSHOOT * pl.col("goal_mib")
     figures = {
         "alloc": _per_cycle(),
         "goal": pl.when(counted.sum() > 0).then((goal * cycles).sum() / counted.sum()),
@@ -258,7 +263,8 @@ def _usual(intervals: pl.DataFrame) -> pl.DataFrame:
         unknown=pl.col("live_row_mib").is_null().all() & pl.col("gogc_pct").is_null().all(),
         limited=pl.col("by_limit").mean(),
         steady=_are_steady(),
-        overshot=(pl.col("heap_alloc_mib") > MAX_OVERSHOOT * pl.col("goal_mib")).any(),
+        overshot=overshot.any(),
+        overshoots=overshot.mean(),
     )
     near = _nearest()
     assumed = (
@@ -267,9 +273,15 @@ def _usual(intervals: pl.DataFrame) -> pl.DataFrame:
         & (pl.col("steady") | pl.col("enough"))
         & (pl.col("least") <= LEAST_WITHIN * near).fill_null(value=True)
         & ~(pl.col("limited") > 0.5).fill_null(value=False)
-        & ~pl.col("overshot").fill_null(value=False)
+        & ~(pl.col("overshoots") > FEW_OVERSHOTS).fill_null(value=False)
     )
-    shown = assumed & pl.col("enough") & pl.col("agreed") & (near == pl.col("half"))
+    shown = (
+        assumed
+        & ~pl.col("overshot").fill_null(value=False)
+        & pl.col("enough")
+        & pl.col("agreed")
+        & (near == pl.col("half"))
+    )
     return whole.join(halves, on="process", how="left").select(
         "process",
         "overshot",

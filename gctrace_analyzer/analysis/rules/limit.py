@@ -277,8 +277,8 @@ def _effective_gogc(facts: ProcessFacts) -> float | None:
     "the CPU, if {t.level_cycles} or more later goals left more "
     "room above a live heap of that size, or if other cycles take most of the GC CPU time and are "
     "among the last {t.level_cycles}.",
-    advice="Raise the memory limit, or keep less in memory: the less room is left, the more "
-    "often GC runs.",
+    advice="Raise GOMEMLIMIT (first the limit of the container, if it has no room for more), or "
+    "keep less in memory: the less room is left, the more often GC runs.",
     needs="at least 10 goals set by the limit",
     contradicted_by="later goals with more room above a live heap of that size",
     source="golang/go#58106",

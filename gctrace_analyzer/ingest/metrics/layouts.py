@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Literal
 import polars as pl
 
 from gctrace_analyzer.errors import UnreadableInputError
+from gctrace_analyzer.ingest.sources import DUMPED
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -25,7 +26,7 @@ NAMES: dict[Layout, str] = {
     "series": "Prometheus JSON",
     "exposition": "metrics",
     "grafana": "Grafana CSV",
-    "go-json": "JSON lines of metrics",
+    "go-json": DUMPED,
     "influx": "Influx line protocol",
     "otlp": "OTLP JSON",
     "otlp-text": "text of the OpenTelemetry Collector",

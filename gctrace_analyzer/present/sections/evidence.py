@@ -131,7 +131,7 @@ def _used(source: SourceFacts, memstats: pl.DataFrame) -> str:
 
 
 def _noun(table: str, source: SourceFacts) -> tuple[str, str | None]:
-    is_scrape = table == "memstats" and source.kind == "metrics"
+    is_scrape = table == "memstats" and source.is_scraped
     return ("scrape", None) if is_scrape else _NOUNS[table]
 
 
@@ -376,7 +376,7 @@ def memory(report: Report) -> Table | None:
         return None
     of, each = ("metrics", "scrapes") if report.is_scraped else ("MemStats", "dumps")
     most = ", maxima" if any(memory.dumps > 1 for memory in known) else ""
-    names = ("heap kept", "in use", "allocated", "all from OS", "GCs")
+    names = ("heap kept", "in use", "heap objects", "all from OS", "GCs")
     head = (f"Memory ({of}){most}", each, *names)
     return Table(head, "lrrrrrr", [_memory(memory) for memory in known]).without(NONE)
 

@@ -236,6 +236,16 @@ def test_the_live_heap_of_what_a_cycle_allocates(
     assert row["heap_live_mib"] == pytest.approx(live_mib)
 
 
+@pytest.mark.parametrize(("overshoots", "fits"), [(0, 100), (1, 100), (3, None)])
+def test_few_heaps_above_the_goal_still_say_which_gogc_fits(
+    overshoots: int, fits: float | None
+) -> None:
+    usual = {"alloc_mib": 400.0, "heap_alloc_mib": 60.0}
+    above = {**usual, "heap_alloc_mib": 115.0}
+    rows = with_live(*[above] * overshoots, *[usual] * (16 - overshoots))
+    assert {row["usual_gogc"] for row in rows} == {fits}
+
+
 def test_the_goal_of_cycles_at_two_goals_is_their_harmonic_mean() -> None:
     """10 cycles at goals of 100 and 200 MiB are as long as at 133; 30 more are at 100."""
     goal = (10 * 2 * 100 * 200 / 300 + 30 * 100) / 40
