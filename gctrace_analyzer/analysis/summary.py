@@ -378,7 +378,7 @@ def _about_reading(
         yield f"The input has {len(processes):,} processes; findings and episodes are of {which}"
     if no_goal := dropped.get("heap_goal_mib", 0):
         cycles_had = "1 cycle" if no_goal == 1 else f"{no_goal:,} cycles"
-        is_off = cycles["heap_goal_mib"].count() or cycles["forced"].all()
+        is_off = "gc15" not in distinct(cycles, "format") or cycles["forced"].all()
         yield f"{cycles_had} {'had no heap goal: GOGC was off' if is_off else 'print no goal'}."
     yield from ignored(dropped)
 

@@ -20,7 +20,11 @@ from gctrace_analyzer.analysis.rules.finding import (
 )
 from gctrace_analyzer.analysis.rules.registry import rule
 from gctrace_analyzer.analysis.settings.explained import above_limit
-from gctrace_analyzer.analysis.settings.goal_ranges import HEAP_MINIMUM_MIB, gogc_ranges
+from gctrace_analyzer.analysis.settings.goal_ranges import (
+    HEAP_MINIMUM_MIB,
+    gogc_ranges,
+    has_go15,
+)
 from gctrace_analyzer.analysis.settings.naming import (
     distinct,
     gogc_range,
@@ -232,8 +236,8 @@ def gogc_off_without_limit(facts: ProcessFacts) -> Iterator[Evidence]:
         return
     # A frame made by a caller may have no goals at all, and then no format either.
     without = where(facts.cycles, goals.is_null())
-    # Without GOGC, no cycle starts by itself: before Go 1.5 was released, no line had a goal.
-    if not goals.count() and without["forced"].not_().any():
+    # Without GOGC, no cycle starts by itself. Before the release of Go 1.5, no line had a goal.
+    if has_go15(without) and not without["forced"].all():
         return
     count = len(complete(without, "start_s", "format"))
     if count > t.no_goal_share * len(facts.cycles) and count >= t.min_cycles:
