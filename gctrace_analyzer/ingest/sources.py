@@ -44,15 +44,12 @@ LONG_LINE_BYTES = 1 << 20
 """Longer lines are truncated to limit memory; no record is this long."""
 
 FIRST_LINE_CHARS = 120
-
 UNPACK_BYTES = 4 << 30
 UNPACK_RATIO = 250
 """An input that unpacks to more than 4 GiB and more than 250 times its size is refused."""
 
 Input = str | Path | bytes | IO[bytes] | IO[str]
-DUMPED = "JSON lines"
-"""The name of the layout in which a program writes its own dumps; other metrics are scraped."""
-
+DUMPED = "JSON lines"  # The layout in which a program writes its own dumps.
 SERVER = "prometheus+"
 """Prefix of the address of a server that is given in place of a file."""
 
