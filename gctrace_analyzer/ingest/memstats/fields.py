@@ -233,8 +233,11 @@ DECIMAL = {"b": 1, "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12}
 HUGO = re.compile(r"^hugo v\d|uilding sites", re.M)
 """Hugo's line before its MemStats."""
 
-_IN_MB = re.compile(r"(?i)(?:\d ?|[\W_])([mg])b\b")
-_IN_MIB = re.compile(r"\d ?[KMG]iB\b")
+_IN_MB = re.compile(
+    r"(?i)(?:alloc|sys|heap|idle|in_?use|releas|total|mem|rss|goal|next)\w{0,20}"
+    r"(?:\W{1,9}[\d.,]{1,20} ?|_|\W{0,3}\()(?P<unit>[mg])b\b"
+)
+"""A size with such a unit behind a name of a field, or a name with such a unit."""
 
 
 def of_units(text: str) -> Iterator[str]:
@@ -242,10 +245,11 @@ def of_units(text: str) -> Iterator[str]:
 
     >>> [*of_units("Alloc: 1.2 GB")], [*of_units("Alloc = 12 MiB")]
     (['Sizes in GB are read as GiB; in decimal units, they are 7 % smaller.'], [])
+    >>> [*of_units("Alloc = 12 MiB; it never used more than 128MB")]
+    []
     """
-    # Beside sizes in MiB, those in MB are of other programs, or of people.
-    if (unit := _IN_MB.search(text)) and not _IN_MIB.search(text) and not HUGO.search(text):
-        prefix, less = ("M", 5) if unit[1] in "Mm" else ("G", 7)
+    if (named := _IN_MB.search(text)) and not HUGO.search(text):
+        prefix, less = ("M", 5) if named["unit"] in "Mm" else ("G", 7)
         yield (
             f"Sizes in {prefix}B are read as {prefix}iB; in decimal units, they are {less} % "
             "smaller."
