@@ -35,17 +35,17 @@ def steps(death: PostMortem, analysis: Analysis, advice: Advice) -> tuple[str, .
     is_own = death.process == advised_process(analysis)
     is_set = is_own and not first["now"] and first["memory_limit_mib"]
     verb = set_or_try(death, first if is_set else None)
-    steps: list[str] = []
+    adapted: list[str] = []
     for step in death.advice:
         if isinstance(step, SetLimit):
-            steps.append(SetLimit(step.mib, step.words, verb))
+            adapted.append(SetLimit(step.mib, step.words, verb))
         elif isinstance(step, RaiseLimit) and is_own and needed:
             roomy = roomy_limit(needed)
             room = container_for(advice.baseline, roomy)
-            steps.append(RaiseLimit(step.form, room, roomy))
+            adapted.append(RaiseLimit(step.form, room, roomy))
         else:
-            steps.append(step)
-    return tuple(steps)
+            adapted.append(step)
+    return tuple(adapted)
 
 
 def set_or_try(death: PostMortem, first: Row | None) -> str:

@@ -14,6 +14,7 @@ from gctrace_analyzer.analysis.printed_shares import (
     bounded,
     with_printed,
 )
+from gctrace_analyzer.analysis.settings.goal_ranges import show_gogc_off
 from gctrace_analyzer.analysis.spans import select
 from gctrace_analyzer.analysis.thresholds import DEFAULT, Thresholds
 from gctrace_analyzer.analysis.totals import FEW_S, Totals, total
@@ -22,12 +23,7 @@ from gctrace_analyzer.frozen import Plain, frozen
 from gctrace_analyzer.ingest.gctrace.columns import CPU_TIMES, stopping
 from gctrace_analyzer.ingest.gctrace.grammar import OLD
 from gctrace_analyzer.ingest.gctrace.toolchain import OF_TOOLCHAIN, of_programs
-from gctrace_analyzer.ingest.rows import (
-    column_of,
-    distinct,
-    is_one_process,
-    since,
-)
+from gctrace_analyzer.ingest.rows import column_of, distinct, is_one_process, since
 from gctrace_analyzer.units import LEAST_PERCENT, between_text, duration_text
 
 if TYPE_CHECKING:
@@ -378,7 +374,7 @@ def _about_reading(
         yield f"The input has {len(processes):,} processes; findings and episodes are of {which}"
     if no_goal := dropped.get("heap_goal_mib", 0):
         cycles_had = "1 cycle" if no_goal == 1 else f"{no_goal:,} cycles"
-        is_off = "gc15" not in distinct(cycles, "format") or cycles["forced"].all()
+        is_off = show_gogc_off(cycles.filter(cycles["heap_goal_mib"].is_null()))
         yield f"{cycles_had} {'had no heap goal: GOGC was off' if is_off else 'print no goal'}."
     yield from ignored(dropped)
 

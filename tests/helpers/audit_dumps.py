@@ -32,12 +32,12 @@ def audit(
     text = re.sub(r"\\(?=[<>|_`*+#-])", "", markdown)
     checks = (_sizes, _pauses, _since_start, _between, _gc_cpu)
     given = [
-        _completed({name: dump[name] for name in dump if name not in dropped}) for dump in dumps
+        completed({name: dump[name] for name in dump if name not in dropped}) for dump in dumps
     ]
     return [(check.__name__, *pair) for check in checks for pair in check(given, text)]
 
 
-def _completed(dump: Dump) -> Dump:
+def completed(dump: Dump) -> Dump:
     """Adds what follows from other fields: HeapSys is HeapInuse and HeapIdle."""
     if "Alloc" in dump:
         dump.setdefault("HeapAlloc", dump["Alloc"])

@@ -11,6 +11,7 @@ import statistics
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from tests.helpers.audit_dumps import completed
 from tests.helpers.traced import NUMBER, SIZE, half_digit, mib, milliseconds, number
 from tests.helpers.written_dumps import MIB, Dump
 
@@ -227,15 +228,7 @@ class _Seen:
 
 def _completed(dump: Dump, it: Excerpt) -> Dump:
     """Returns the fields that the input has, and what follows from them."""
-    own = {name: value for name, value in dump.items() if name not in it.dropped}
-    if "Alloc" in own:
-        own.setdefault("HeapAlloc", own["Alloc"])
-    for name, whole, part in (
-        ("HeapInuse", "HeapSys", "HeapIdle"),
-        ("HeapIdle", "HeapSys", "HeapInuse"),
-    ):
-        if name not in own and whole in own and part in own:
-            own[name] = own[whole] - own[part]
+    own = completed({name: value for name, value in dump.items() if name not in it.dropped})
     if "HeapInuse" in own and "HeapIdle" in own:
         own.setdefault("HeapSys", own["HeapInuse"] + own["HeapIdle"])
     if "StackInuse" in own:

@@ -60,8 +60,9 @@ FEW_OVERSHOTS = 0.1
 """Share of the samples. Fewer with such a heap change the mean allocation per cycle little: it
 says which GOGC fits, but does not show it."""
 
-PERIODIC_S = 100
-"""Seconds. The runtime starts a cycle after two minutes without one, whatever is allocated."""
+_SOON_S = 100
+"""Seconds. After more without a cycle, the runtime may have started it because two minutes had
+passed, whatever was allocated."""
 
 _LEAST_PACED = 2
 """Cycles between two dumps whose allocation shows the room that GOGC gave."""
@@ -354,7 +355,7 @@ def gogc_of_minimum() -> pl.Expr:
     names = ("total_alloc_bytes", "num_gc", "num_forced_gc", "t_s")
     allocated, cycles, forced, time_s = (pl.col(name).diff() for name in names)
     is_paced = (cycles >= _LEAST_PACED) & (forced.fill_null(0) == 0)
-    is_paced &= (time_s < cycles * PERIODIC_S) & ~is_it & ~is_it.shift()
+    is_paced &= (time_s < cycles * _SOON_S) & ~is_it & ~is_it.shift()
     is_paced &= (goal / goal.shift()).is_between(1 / STEADY, STEADY)
     live = _by_cycle(allocated / cycles, (goal + goal.shift()) / 2)
     paced = (100 * (goal - live) / (live + roots)).filter(is_paced).median()

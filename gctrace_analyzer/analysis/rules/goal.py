@@ -23,7 +23,7 @@ from gctrace_analyzer.analysis.settings.explained import above_limit
 from gctrace_analyzer.analysis.settings.goal_ranges import (
     HEAP_MINIMUM_MIB,
     gogc_ranges,
-    has_go15,
+    show_gogc_off,
 )
 from gctrace_analyzer.analysis.settings.naming import (
     distinct,
@@ -236,8 +236,7 @@ def gogc_off_without_limit(facts: ProcessFacts) -> Iterator[Evidence]:
         return
     # A frame made by a caller may have no goals at all, and then no format either.
     without = where(facts.cycles, goals.is_null())
-    # Without GOGC, no cycle starts by itself. Before the release of Go 1.5, no line had a goal.
-    if has_go15(without) and not without["forced"].all():
+    if not show_gogc_off(without):
         return
     count = len(complete(without, "start_s", "format"))
     if count > t.no_goal_share * len(facts.cycles) and count >= t.min_cycles:

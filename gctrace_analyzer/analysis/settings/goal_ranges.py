@@ -70,6 +70,14 @@ def has_go15(cycles: pl.DataFrame) -> bool:
     return _BY_REACHABLE in distinct(cycles, "format")
 
 
+def show_gogc_off(without_goal: pl.DataFrame) -> bool:
+    """Returns whether cycles without a heap goal show that GOGC was off.
+
+    Then no cycle starts by itself. Before the release of Go 1.5, no line had a goal.
+    """
+    return not has_go15(without_goal) or bool(without_goal["forced"].all())
+
+
 def goal_base_mib(*, go15: bool) -> pl.Expr:
     """Returns the live heap to which GOGC is applied for the next goal.
 
