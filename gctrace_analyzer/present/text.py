@@ -158,18 +158,23 @@ def _figure(figure: KeyFigure, columns: int, end: int) -> Line:
     value = f"{figure.value:>{end - len(left)}}  "
     room = columns - len(left) - len(value) - 5
     # Below 80 columns, only some rows would have room for a trend.
-    has_trend = figure.trend and width() >= WIDTH
-    note = f"{sparkline(figure.trend)}  {figure.note}" if has_trend else figure.note
+    trend = f"{sparkline(figure.trend)}  " if figure.trend and width() >= WIDTH else ""
+    note = _within(f"{trend}{figure.note}", room)
     if len(note) > room:
-        note = figure.note
-    while len(note) > room and (cut := max(map(note.rfind, ("; ", " · ", ", ")))) > 0:
-        note = note[:cut]
+        note = _within(figure.note, room)
     return (
         (left, ""),
         (value, "bold"),
         (f"{note:<{room}}", ""),
         (f"{figure.level:>5}", LEVEL_STYLES.get(figure.level, "")),
     )
+
+
+def _within(note: str, room: int) -> str:
+    """Returns the first parts of a note that fit into a row, or at least its first."""
+    while len(note) > room and (cut := max(map(note.rfind, ("; ", " · ", ", ")))) > 0:
+        note = note[:cut]
+    return note
 
 
 def _sentences(block: Sentences) -> Iterator[Line]:

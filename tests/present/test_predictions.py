@@ -6,8 +6,11 @@ import pytest
 
 import gctrace_analyzer as gca
 from gctrace_analyzer.cli import main
+from gctrace_analyzer.present.document import Figures, KeyFigure
+from gctrace_analyzer.present.format import as_wide_as
 from gctrace_analyzer.present.sections import headline
 from gctrace_analyzer.present.sections.advice import refusal
+from gctrace_analyzer.present.text import plain
 from gctrace_analyzer.testing import read_text
 from tests.conftest import SAMPLES
 from tests.helpers.corpus import log_of
@@ -48,6 +51,18 @@ def test_whatif_says_that_all_settings_fit_the_container() -> None:
     assert fit in one_line(str(run.whatif(gogc=[50, 200])))
     run = gca.read(SAMPLES / "steady-go1.26.log", container_limit="80MiB")
     assert fit[:12] not in one_line(str(run.whatif(gogc=[50, 800])))
+
+
+@pytest.mark.parametrize("value", ["9.0 %", "0.29–0.40 %", "between 0.29 and 0.40 %"])
+def test_a_row_keeps_its_trend_before_the_end_of_its_note(value: str) -> None:
+    note = "under 0.01 of 2 CPUs; 0.57 % with idle marking; of these cycles"
+    rows = (KeyFigure("GC CPU", value, note, range(10), "ok"),)
+    (row,) = plain((Figures(rows),)).splitlines()
+    assert "▁▂▃▃▄▅▆▆▇█  under 0.01 of 2 CPUs" in row
+    assert row.endswith(" ok")
+    assert len(row) == 80
+    with as_wide_as(120):
+        assert note[:40] in plain((Figures(rows),))
 
 
 def test_several_processes_together_have_no_trend() -> None:

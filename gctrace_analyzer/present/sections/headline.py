@@ -302,12 +302,10 @@ def _cores(report: Report) -> str:
     if is_high and (s.stopped_gc_share or 0.0) > DEFAULT.stopped_gc_share:
         note += "; a pause counts as all CPUs"
     elif with_idle := gc_cpu_with_idle(s):
-        most = "up to " * bool(s.gc_cpu_range)
-        # One "up to" is for both.
-        note += f", {with_idle} with idle" if is_range else f"; {most}{with_idle} with idle"
+        note += f"; {'≤ ' * bool(s.gc_cpu_range)}{with_idle} with idle"
     if s.is_of_single_cycles:
         note += f", in {_these(s, 'this cycle', 'these cycles')}"
-    return f"up to {note}" if is_range else note
+    return f"≤ {note}" if is_range else note
 
 
 def _these(s: Summary, one: str, several: str) -> str:
