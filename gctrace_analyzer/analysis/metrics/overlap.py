@@ -34,11 +34,14 @@ class Overlap:
         traced: the values of gctrace in that time, by column of spans: `cycles`, `allocated_mib`,
             `pause_total_ms`, and `gc_cpu_share`; None where unknown.
         scraped: the same from the metrics.
+        cut_mib: by how much the allocation may differ because the first and the last scrape are
+            within a cycle: that of the largest; 0 if unknown.
     """
 
     seconds: float
     traced: dict[str, float | None]
     scraped: dict[str, float | None]
+    cut_mib: float = 0.0
 
     @property
     def is_one_process(self) -> bool:
@@ -47,7 +50,7 @@ class Overlap:
         if traced is None or not scraped:
             return True
         # Lines have whole MiB, so that each cycle may seem to allocate one more.
-        is_rounded = abs(traced - scraped) <= (self.traced["cycles"] or 0)
+        is_rounded = abs(traced - scraped) <= (self.traced["cycles"] or 0) + self.cut_mib
         return is_rounded or 1 / OTHER_PROGRAM < traced / scraped < OTHER_PROGRAM
 
     def ratio(self, figure: str) -> float | None:
@@ -63,7 +66,8 @@ class Overlap:
         error, total = self.ratio("allocated_mib"), summary.alloc_total_mib
         is_most = (self.traced["cycles"] or 0) > _MOST * summary.cycles
         rate, notes = summary.alloc_mib_per_s, (*summary.warnings, self.sentence)
-        if not is_most or not self.is_one_process or not error or total is None:
+        is_cut = self.cut_mib > DIFFERENT * (self.scraped["allocated_mib"] or 0.0)
+        if not is_most or is_cut or not self.is_one_process or not error or total is None:
             return replace(summary, warnings=notes)
         if abs(error - 1) > DIFFERENT:
             notes = (*notes, "The allocation shown is that of the metrics, which count it.")
@@ -71,6 +75,13 @@ class Overlap:
         return replace(
             summary, alloc_total_mib=total / error, alloc_mib_per_s=rate, warnings=notes
         )
+
+    def _differs(self, figure: str) -> bool:
+        traced, scraped = self.traced[figure], self.scraped[figure]
+        if traced is None or not scraped:
+            return False
+        cut = self.cut_mib if figure == "allocated_mib" else 0.0
+        return abs(traced - scraped) - cut > DIFFERENT * scraped
 
     @property
     def sentence(self) -> str:
@@ -81,13 +92,15 @@ class Overlap:
                 f"{together}, but with {self.ratio('allocated_mib'):.1f} times the allocation in "
                 "gctrace: they are not of the same process, so only gctrace is used."
             )
+        errors = {each: ratio - 1 for each in _NAMES if (ratio := self.ratio(each)) is not None}
         apart = [
-            f"{name} {100 * (ratio - 1):+.0f} %"
-            for figure, name in _NAMES.items()
-            if (ratio := self.ratio(figure)) is not None and abs(ratio - 1) > DIFFERENT
+            f"{_NAMES[each]} {100 * errors[each]:+.0f} %"
+            for each in errors
+            if self._differs(each)
         ]
         if not apart:
-            return f"{together}, and agree within {100 * DIFFERENT:.0f} %."
+            most = max(DIFFERENT, *map(abs, errors.values()))
+            return f"{together}, and agree within {100 * most:.0f} %."
         return f"{together}; gctrace shows {', '.join(apart)} relative to the metrics."
 
 
@@ -132,6 +145,7 @@ def overlap(scraped: pl.DataFrame, traced: pl.DataFrame) -> Overlap | None:
         float(both["elapsed_s"].sum()),
         in_traced.row(0, named=True),
         in_scraped.row(0, named=True),
+        float(own["allocated_mib"].max() or 0.0),  # type: ignore[arg-type]
     )
 
 

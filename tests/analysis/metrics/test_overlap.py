@@ -53,6 +53,20 @@ def test_differences_of_more_than_a_tenth_are_named() -> None:
     )
 
 
+def test_scrapes_within_long_cycles_show_no_difference() -> None:
+    """Each of six cycles allocates 20 MiB; a scrape can be anywhere in one."""
+    lines = [
+        f"gc {n} @{60 * n}.000s 0%: 0.1+1.0+0.1 ms clock, 0.2+0/1.0/1.0+0.2 ms cpu, "
+        f"40->40->20 MB, 40 MB goal, 2 P\n2026/11/27 13:{n:02}:30 "
+        f"TotalAlloc = {20 * n + 15 * (n > 6)} MiB\tSys = 77 MiB\tNumGC = {n}\n"
+        for n in range(1, 8)
+    ]
+    analysis = read_text("".join(lines)).analysis
+    assert analysis.overlap is not None
+    assert analysis.overlap.sentence.endswith("agree within 12 %.")
+    assert analysis.summary.alloc_total_mib == pytest.approx(160, rel=0.02)
+
+
 @pytest.mark.parametrize(
     "name", ["go1.9-idle", "go1.26-spike", "go1.26-steady", "go1.19-thrash"]
 )
