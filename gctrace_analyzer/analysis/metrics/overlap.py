@@ -92,11 +92,13 @@ class Overlap:
                 f"{together}, but with {self.ratio('allocated_mib'):.1f} times the allocation in "
                 "gctrace: they are not of the same process, so only gctrace is used."
             )
-        errors = {each: ratio - 1 for each in _NAMES if (ratio := self.ratio(each)) is not None}
+        errors = {
+            figure: ratio - 1 for figure in _NAMES if (ratio := self.ratio(figure)) is not None
+        }
         apart = [
-            f"{_NAMES[each]} {100 * errors[each]:+.0f} %"
-            for each in errors
-            if self._differs(each)
+            f"{_NAMES[figure]} {100 * errors[figure]:+.0f} %"
+            for figure in errors
+            if self._differs(figure)
         ]
         if not apart:
             most = max(DIFFERENT, *map(abs, errors.values()))
