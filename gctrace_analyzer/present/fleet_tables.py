@@ -14,6 +14,7 @@ from gctrace_analyzer.present.format import (
     NONE,
     duration,
     in_words,
+    live_heap,
     mib,
     mib_per_s,
     printable,
@@ -125,7 +126,7 @@ def ranking(
 
 STATES = {"thrashes": "thrashing", "thrashed": "thrashed", "near": "close"}
 _WRITTEN: Mapping[str, Callable[[float | None], str]] = {
-    "gc_cpu_share": share, "live_heap_p50_mib": mib, "alloc_mib_per_s": mib_per_s,
+    "gc_cpu_share": share, "live_heap_p50_mib": live_heap, "alloc_mib_per_s": mib_per_s,
     "stw_p99_ms": ms, "gc_per_s": rate,
 }  # fmt: skip
 
@@ -218,8 +219,8 @@ def _history(history: History, most: int) -> Ranking:
         Column("first", _end("gc_cores", 0, cores), align="r"),
         Column("now", _end("gc_cores", -1, cores), align="r"),
         Column("live heap", _course("live_heap_p50_mib"), align="l", is_course=True),
-        Column("first", _end("live_heap_p50_mib", 0, mib), align="r"),
-        Column("now", _end("live_heap_p50_mib", -1, mib), align="r"),
+        Column("first", _end("live_heap_p50_mib", 0, live_heap), align="r"),
+        Column("now", _end("live_heap_p50_mib", -1, live_heap), align="r"),
     )
     return ranking("Services over all runs", history.services, columns, most, "change")
 
@@ -267,7 +268,7 @@ def name_of(row: Mapping[str, Any]) -> str:
 _CHANGED: Mapping[str, tuple[str, Callable[[float | None], str]]] = {
     "gc_cores": ("GC cores changed most", cores),
     "gc_cpu_share": ("GC CPU changed most", share),
-    "live_heap_p50_mib": ("Live heap changed most", mib),
+    "live_heap_p50_mib": ("Live heap changed most", live_heap),
 }
 
 
@@ -289,8 +290,8 @@ _GC_CPU = _figure("GC CPU", "gc_cpu_share", share)
 _GOGC = _figure(
     "eff. GOGC", "effective_gogc_p50", lambda gogc: NONE if gogc is None else f"{gogc:.0f}"
 )
-_LIVE = _figure("live heap", "live_heap_p50_mib", mib)
-_LIVE_MAX = _figure("live max", "live_heap_max_mib", mib)
+_LIVE = _figure("live heap", "live_heap_p50_mib", live_heap)
+_LIVE_MAX = _figure("live max", "live_heap_max_mib", live_heap)
 _LIMIT = _figure("limit", "limit_mib", mib)
 _RATE = _figure("cycles/s", "gc_per_s", rate)
 
@@ -404,7 +405,7 @@ _KILLS = (
 )
 _LIMITS = (
     _NAME,
-    _figure("live heap, max", "live_heap_max_mib", mib),
+    _figure("live heap, max", "live_heap_max_mib", live_heap),
     Column("limit", lambda row: mib(row["limit_mib"]).replace(NONE, "inferred"), "limit_mib"),
     _figure("share", "live_share_of_limit", share),
     _GOGC,

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from gctrace_analyzer.frozen import frozen
 from gctrace_analyzer.present import fleet_tables
 from gctrace_analyzer.present.fleet_sizes import cores
-from gctrace_analyzer.present.format import count, mib, milliseconds, share
+from gctrace_analyzer.present.format import count, live_heap, milliseconds, share
 from gctrace_analyzer.present.html.embed import embedded
 from gctrace_analyzer.present.html.parts import rendered
 from gctrace_analyzer.present.sections import fleet
@@ -116,7 +116,7 @@ def _said(row: Mapping[str, Any]) -> Iterator[str]:
     """Yields the text shown when a pointer is on a bar."""
     yield f"{row['service']}: {cores(row['gc_cores'])} cores spent on GC"
     yield f"{share(row['gc_cpu_share'])} of its CPU"
-    yield f"live heap {mib(row['live_heap_p50_mib'])}"
+    yield f"live heap {live_heap(row['live_heap_p50_mib'])}"
     yield f"99 % of pauses at most {milliseconds(row['stw_p99_ms'])}"
     if row["files"]:
         yield count(row["files"], "file")

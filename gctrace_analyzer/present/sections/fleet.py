@@ -21,7 +21,7 @@ from gctrace_analyzer.present.document import (
 )
 from gctrace_analyzer.present.fleet_sizes import cores, size_unit
 from gctrace_analyzer.present.fleet_tables import measured, rankings
-from gctrace_analyzer.present.format import count, in_words, mib, printable, share
+from gctrace_analyzer.present.format import count, in_words, live_heap, mib, printable, share
 from gctrace_analyzer.present.sections.headline import WORDS
 
 if TYPE_CHECKING:
@@ -188,7 +188,9 @@ def state(answers: Answers) -> list[tuple[str, str, str]]:
             0
         )
         which = "" if t.growing == 1 else "the largest: "
-        grown = f"{which}{printable(name)}, live heap up to {mib(most)} (median {mib(least)})"
+        grown = (
+            f"{which}{printable(name)}, live heap up to {mib(most)} (median {live_heap(least)})"
+        )
         figures.append(("Growing", count(t.growing, "process", "processes"), grown))
     if t.advised:
         ends = (t.saved_cores_low, t.saved_cores_high)
