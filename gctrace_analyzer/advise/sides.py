@@ -246,8 +246,12 @@ class Side:
 
     @property
     def load_is_given(self) -> bool:
-        """False if the program is certainly CPU-bound: its allocation rate is then a result."""
-        return self.baseline.load is None or not self.baseline.load.is_surely_bound
+        """False if the program is certainly CPU-bound: its allocation rate is then a result.
+
+        What holds up its threads slows allocation during marking as well, so that it is uncertain.
+        """
+        load = self.baseline.load
+        return load is None or not load.is_surely_bound or self.circumstances.delay is not None
 
     @property
     def has_fixed_rate(self) -> bool:

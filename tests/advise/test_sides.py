@@ -10,6 +10,7 @@ import polars as pl
 
 import gctrace_analyzer as gca
 from gctrace_analyzer.cli import main
+from gctrace_analyzer.testing import read_text
 from tests.conftest import CORPUS, SAMPLES
 
 if TYPE_CHECKING:
@@ -97,6 +98,30 @@ def test_a_side_that_keeps_its_rate_while_marking_makes_the_rate_a_load() -> Non
     found = gca.compare(service, batch)
     assert found.load_is_given
     assert "load" in {each.what for each in found.differences}
+
+
+HELD_UP = """
+gc 125 @10.192s 16%: 0.18+99+0.19 ms clock, 6.0+0.39/104/0+6.2 ms cpu, 9->13->8 MB, 14 MB goal, 40 P
+gc 126 @10.293s 16%: 0.088+98+0.26 ms clock, 2.8+0.83/398/0.90+8.3 ms cpu, 10->13->4 MB, 16 MB goal, 40 P
+gc 127 @10.392s 16%: 0.020+0.92+0.14 ms clock, 0.64+0.70/4.4/0.12+4.5 ms cpu, 7->8->5 MB, 9 MB goal, 40 P
+gc 128 @10.398s 16%: 93+0.91+0.22 ms clock, 2984+0.49/4.7/0.17+7.2 ms cpu, 8->9->3 MB, 10 MB goal, 40 P
+gc 129 @10.494s 16%: 0.049+97+0.13 ms clock, 1.5+0.36/100/0.51+4.4 ms cpu, 6->7->4 MB, 7 MB goal, 40 P
+gc 130 @10.649s 16%: 0.016+0.56+0.15 ms clock, 0.52+0.22/3.0/1.5+4.8 ms cpu, 7->7->3 MB, 8 MB goal, 40 P
+gc 131 @10.776s 16%: 0.021+0.61+0.11 ms clock, 0.68+0.20/3.3/0.89+3.7 ms cpu, 6->6->2 MB, 7 MB goal, 40 P
+gc 132 @10.794s 16%: 0.017+0.46+0.097 ms clock, 0.56+0.15/2.4/0.60+3.1 ms cpu, 5->5->2 MB, 6 MB goal, 40 P
+gc 133 @10.900s 16%: 0.019+0.65+0.10 ms clock, 0.62+0.22/2.4/0.67+3.4 ms cpu, 5->5->2 MB, 6 MB goal, 40 P
+gc 134 @10.969s 15%: 0.018+0.55+0.13 ms clock, 0.58+0.14/2.6/1.0+4.3 ms cpu, 5->5->2 MB, 6 MB goal, 40 P
+gc 135 @11.030s 15%: 0.040+0.68+0.11 ms clock, 1.2+0.10/3.0/1.3+3.6 ms cpu, 5->5->3 MB, 6 MB goal, 40 P
+"""
+
+
+def test_threads_that_are_held_up_do_not_show_a_program_limited_by_the_cpu() -> None:
+    """Four of eleven cycles wait 0.1 s for a CPU, and little is allocated in that time."""
+    found = gca.compare(read_text(HELD_UP), read_text(HELD_UP))
+    load = found.before.baseline.load
+    assert load is not None
+    assert load.is_surely_bound
+    assert found.load_is_given
 
 
 def test_a_prediction_is_not_compared_with_what_was_measured_under_another_load() -> None:
