@@ -87,6 +87,7 @@ class Verdict(Plain):
         process: the process that it is about.
         start_s: when it began, in seconds since the start of the process; None: always.
         is_open: whether the input is no evidence for or against a problem; not in the JSON.
+        grows: whether it begins with a live heap that grows; not in the JSON.
     """
 
     level: Severity
@@ -97,6 +98,7 @@ class Verdict(Plain):
     process: int | None = None
     start_s: float | None = None
     is_open: bool = field(default=False, repr=False)
+    grows: bool = field(default=False, repr=False)
 
 
 _OF_TOOLCHAIN = Verdict(
@@ -179,7 +181,7 @@ def _on_findings(analysis: Analysis, advice: Advice) -> Verdict | None:
         return Verdict(level, killed(death, deaths), action, "", root.id, death.process)
     late = _began_late(root, analysis)
     too_large = too_large_for_container(advice)
-    grown, find_growth = _growth(root, findings, advice)
+    grown, find_growth, grows = _growth(root, findings, advice)
     further, next_step = _besides_long_pauses(root, analysis, advice)
     if root.id == MAY_BE_KILLED:
         further = also_ended(root.headline, analysis.post_mortems)
@@ -191,17 +193,23 @@ def _on_findings(analysis: Analysis, advice: Advice) -> Verdict | None:
         root.id,
         root.process,
         root.start_s if late else None,
+        grows=grows,
     )
 
 
-def _growth(root: Finding, findings: tuple[Finding, ...], advice: Advice) -> tuple[str, str]:
-    """Returns what comes before the cost of GC (wrong setting, growing heap), and what to do."""
+def _growth(
+    root: Finding, findings: tuple[Finding, ...], advice: Advice
+) -> tuple[str, str, bool]:
+    """Returns what comes before the cost of GC (wrong setting, growing heap), and what to do.
+
+    The last value is whether the live heap grows.
+    """
     (other, check), growth = other_setting(root, findings), advice.baseline.endless
     if growth is not None and root.id in CURED_BY_SETTINGS:
         for each in findings:
             if each.id == GROWS and each.process == root.process:
-                return f"{other}{growth.text}. ", f"{check}{each.advice} "
-    return other, check
+                return f"{other}{growth.text}. ", f"{check}{each.advice} ", True
+    return other, check, root.id == GROWS
 
 
 def _grown(growing: Finding | None, analysis: Analysis) -> str:

@@ -231,6 +231,7 @@ def _findings(report: Report) -> Row:
             (finding.severity for finding in findings), key=RANK.__getitem__, default=None
         ),
         "headline": verdict.sentence if verdict else None,
+        "grows": verdict is not None and verdict.grows,
         "action": verdict.action.replace("\n", " ") if verdict else None,
         "needed_limit_mib": _needed_limit_mib(report),
     }

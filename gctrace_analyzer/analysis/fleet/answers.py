@@ -23,7 +23,7 @@ from gctrace_analyzer.analysis.fleet.changes import (
     history,
 )
 from gctrace_analyzer.analysis.fleet.service_names import with_names
-from gctrace_analyzer.analysis.fleet.service_problems import grows, is_ok, problems, rank, to_do
+from gctrace_analyzer.analysis.fleet.service_problems import is_ok, problems, rank, to_do
 from gctrace_analyzer.analysis.fleet.services import STREAM, one_setting, own_setting, services
 from gctrace_analyzer.analysis.fleet.states import OF_DUMP, is_single, with_state
 from gctrace_analyzer.analysis.thresholds import DEFAULT, Thresholds
@@ -145,7 +145,8 @@ class Answers(Plain):
 def answers(rows: pl.DataFrame) -> Answers:
     """Returns the answers for the rows of `schema.FLEET`."""
     known = read_alone(rows).with_columns(setting=one_setting().over("service"))
-    known = known.with_columns(to_do=to_do(pl.col("setting"), grows().any().over("service")))
+    grows = pl.col("grows").any().over("service")
+    known = known.with_columns(to_do=to_do(pl.col("setting"), grows))
     processes = known.filter(pl.col("process").is_not_null())
     last, killed = _latest(processes), known.filter(pl.col("oom_kills") > 0)
     ranked = services(processes, last)
@@ -254,7 +255,7 @@ def _totals(
         thrashing=int(thrash["state"].eq("thrashes").sum()),
         advised=int(services["advised"].sum()),
         to_fix=len(looked_at.filter(rank().is_not_null(), pl.col("process").is_not_null())),
-        growing=len(known.filter(grows())),
+        growing=len(known.filter("grows")),
         unchanged=len(
             known.drop_nulls("saved_cores").filter(is_ok(), ~pl.col("advice_changes"))
         ),
@@ -313,8 +314,8 @@ def _processes(last: pl.DataFrame) -> pl.DataFrame:
         "parts",
         "named",
         "by_folder",
-        growing=grows(),
-        to_do=to_do(own_setting(), grows()),
+        growing="grows",
+        to_do=to_do(own_setting(), pl.col("grows")),
     )
 
 

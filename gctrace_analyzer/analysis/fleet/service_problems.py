@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import polars as pl
 
+from gctrace_analyzer.analysis.fleet.services import setting_text
 from gctrace_analyzer.analysis.rules.registry import RULES
 from gctrace_analyzer.units import duration_text
 
@@ -87,15 +88,6 @@ def rank() -> pl.Expr:
     return pl.coalesce(pl.when(holds).then(at) for at, holds in enumerate(conditions))
 
 
-def grows() -> pl.Expr:
-    """Returns whether the report of a process begins with a live heap that grows."""
-    is_first = pl.col("findings").list.first() == _GROWS
-    # The cost of GC under a limit may be the first finding, and the growth that causes it an info.
-    is_said = pl.col("headline").str.starts_with("The live heap grew").fill_null(value=False)
-    is_bad = pl.col("severity").is_in(("bad", "warn"))
-    return ((is_first | is_said) & is_bad).fill_null(value=False)
-
-
 def is_ok() -> pl.Expr:
     """Returns whether the report of a process has no problem, and notes no growing live heap.
 
@@ -106,7 +98,7 @@ def is_ok() -> pl.Expr:
 
 
 def to_do(setting: pl.Expr, growing: pl.Expr) -> pl.Expr:
-    """Returns the setting in short form, or else what the report of a problem says first.
+    """Returns the setting as text, or else what the report of a problem says first.
 
     Args:
         setting: the one of the process, or of its service.
@@ -126,7 +118,7 @@ def to_do(setting: pl.Expr, growing: pl.Expr) -> pl.Expr:
     lasts = hours.map_elements(lambda h: f" (lasts {duration_text(3600 * h)})", pl.String)
     is_advised = pl.col("advice_changes") & is_setting
     text = pl.when(is_advised | pl.col("needed_limit_mib").is_not_null()).then(
-        setting + pl.when(is_advised).then(lasts).fill_null("")
+        setting_text(setting) + pl.when(is_advised).then(lasts).fill_null("")
     )
     raised = pl.when(growing).then(pl.format("{}, and find what grows", text))
     return pl.coalesce(raised, text, words)

@@ -41,7 +41,7 @@ def services(rows: pl.DataFrame, last: pl.DataFrame) -> pl.DataFrame:
         probable_cores=pl.col("probable_cores").sum(),
         measured=pl.col("gc_cores").is_not_null().all(),
         advised=is_as_advised().sum(),
-        advised_setting=pl.col("setting").first(),
+        advised_setting=setting_text(pl.col("setting").first()),
         **{name: pl.col(name).filter(is_counted).sum() for name in saved},
     )
     whole = counted.join(_gc_cpu(rows), on="service", how="left")
@@ -83,17 +83,25 @@ def _gc_cpu(rows: pl.DataFrame) -> pl.DataFrame:
     return cores.join(shares, on="service")
 
 
-def advised_setting() -> pl.Expr:
-    """Returns the recommended setting as environment variables; null if it is the present one."""
-    gogc, limit = pl.col("advice_gogc"), pl.col("advice_memory_limit_mib")
-    percent = gogc.cast(pl.Int64).cast(pl.String).fill_null("off")
-    of_limit = pl.format(" GOMEMLIMIT={}MiB", limit.cast(pl.Int64)).fill_null("")
-    return pl.when("advice_changes").then(pl.format("GOGC={}{}", percent, of_limit))
+def _advised() -> pl.Expr:
+    """Returns the recommended setting, in the form of `one_setting`; null if it is the present."""
+    gogc = pl.col("advice_gogc").cast(pl.Int64).cast(pl.String).fill_null("off")
+    setting = pl.struct(gogc.alias("gogc"), limit="advice_memory_limit_mib", most=_UNKNOWN)
+    return pl.when("advice_changes").then(setting)
+
+
+_UNKNOWN = pl.lit(None, pl.Float64)
+
+
+def _at_least(limit: pl.Expr, most: pl.Expr = _UNKNOWN) -> pl.Expr:
+    """Returns a setting that leaves GOGC as it is, null without a limit (MiB)."""
+    setting = pl.struct(gogc=pl.lit(None, pl.String), limit=limit, most=most)
+    return pl.when(limit.is_not_null()).then(setting)
 
 
 def own_setting() -> pl.Expr:
     """Returns what the report of a process recommends, or the limit that it needs."""
-    return pl.coalesce(advised_setting(), _or_more(pl.col("needed_limit_mib")))
+    return pl.coalesce(_advised(), _at_least(pl.col("needed_limit_mib")))
 
 
 def one_setting() -> pl.Expr:
@@ -102,8 +110,12 @@ def one_setting() -> pl.Expr:
     It is the most frequent recommendation, but of those with a memory limit, the one with the
     largest limit. If another process needs more, it is the limit that this process needs, and
     the range of these limits if the largest does not fit into the container of each process.
+
+    Returns:
+        `gogc` (text; null if only the limit is to be raised), `limit` (MiB), and `most` (MiB), the
+        largest of the limits if they differ by process.
     """
-    own, limit = advised_setting(), pl.when("advice_changes").then("advice_memory_limit_mib")
+    own, limit = _advised(), pl.when("advice_changes").then("advice_memory_limit_mib")
     needed = pl.coalesce(limit, "needed_limit_mib")
     # A process without a limit may have a larger live heap than those that need one.
     live = pl.when(needed.is_null()).then(
@@ -111,26 +123,29 @@ def one_setting() -> pl.Expr:
     )
     room, largest = pl.max_horizontal(needed, live.ceil()).max(), limit.max()
     usual = own.drop_nulls().mode(maintain_order=True).first()
-    is_of_gogc = ~usual.str.contains("GOMEMLIMIT") & (pl.col("needed_limit_mib").count() == 0)
-    of_largest = own.filter(limit == largest).mode(maintain_order=True).first()
-    by_process = pl.format(
-        "differs by process: GOMEMLIMIT={}MiB to {}MiB",
-        needed.min().cast(pl.Int64),
-        room.cast(pl.Int64),
-    )
+    is_of_gogc = usual.struct["limit"].is_null() & (pl.col("needed_limit_mib").count() == 0)
     return (
-        pl.when(is_of_gogc)
+        pl.when(usual.is_not_null() & is_of_gogc)
         .then(usual)
         .when((needed.min() < room) & (room > pl.col("container_limit_mib").min()))
-        .then(by_process)
+        .then(_at_least(needed.min(), room))
         .when(needed.count() > 0, room > largest.fill_null(0))
-        .then(_or_more(room))
-        .otherwise(of_largest)
+        .then(_at_least(room))
+        .otherwise(own.filter(limit == largest).mode(maintain_order=True).first())
     )
 
 
-def _or_more(limit: pl.Expr) -> pl.Expr:
-    return pl.format("GOMEMLIMIT={}MiB or more", limit.cast(pl.Int64))
+def setting_text(setting: pl.Expr) -> pl.Expr:
+    """Returns a setting as environment variables."""
+    gogc, limit, most = (setting.struct[name] for name in ("gogc", "limit", "most"))
+    variable = pl.format("GOMEMLIMIT={}MiB", limit.cast(pl.Int64))
+    return (
+        pl.when(most.is_not_null())
+        .then(pl.format("differs by process: {} to {}MiB", variable, most.cast(pl.Int64)))
+        .when(gogc.is_null())
+        .then(pl.format("{} or more", variable))
+        .otherwise(pl.format("GOGC={}{}", gogc, pl.format(" {}", variable).fill_null("")))
+    )
 
 
 def is_as_advised() -> pl.Expr:
@@ -138,6 +153,6 @@ def is_as_advised() -> pl.Expr:
 
     It has the same GOGC. Its memory limit, if any, is at least as high, and saves no less GC CPU.
     """
-    kind = r"^(GOGC=\S+(?: GOMEMLIMIT)?)"
-    own, one = advised_setting().str.extract(kind), pl.col("setting").str.extract(kind)
-    return (own == one).fill_null(value=False)
+    own, one = _advised().struct, pl.col("setting").struct
+    same = own["limit"].is_null() == one["limit"].is_null()
+    return ((own["gogc"] == one["gogc"]) & same).fill_null(value=False)
