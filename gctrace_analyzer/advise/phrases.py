@@ -70,18 +70,28 @@ def with_effects(first: Row, advice: Advice, after: str = "") -> str:
         "container_limit_mib"
     ):
         room = ", if the container has room for it"
-    effects = [*_effects(first, present, advice.measured_gc_cpu_share)]
-    setting = f"{to_set(first, advice.baseline)}{room}"
-    # If all is the same, the setting is for another load, which the reason names.
-    if all(text.startswith("the same ") and " instead " not in text for text in effects):
-        return f"{setting}{after} ({first['why']})."
-    return f"{setting}{after}. Predicted: {', '.join(effects)}."
+    setting = f"{to_set(first, advice.baseline)}{room}{after}"
+    if effects := predicted(first, advice):
+        return f"{setting}. Predicted: {effects}."
+    return f"{setting} ({first['why']})."
 
 
-def _effects(first: Row, present: Row, whole: float | None) -> Iterator[str]:
-    """Yields the effects of a setting; `whole` is the measured share of GC CPU."""
+def predicted(first: Row, advice: Advice) -> str:
+    """Returns the effects of a setting; empty if it changes nothing now.
+
+    It is for another load then, which its reason names.
+    """
+    effects = [*_effects(first, present_row(advice), advice.measured_gc_cpu_share)]
+    return ", ".join(text for text, _ in effects) if any(new for _, new in effects) else ""
+
+
+def _effects(first: Row, present: Row, whole: float | None) -> Iterator[tuple[str, bool]]:
+    """Yields each effect of a setting, and whether it changes anything.
+
+    `whole` is the measured share of GC CPU.
+    """
     if run_time := run_time_text(first, present):
-        yield run_time
+        yield run_time, True
     # As in the table of the recommendation
     share, now = first["gc_cpu_with_idle_share"], present["gc_cpu_with_idle_share"]
     if share is not None and now:
@@ -103,8 +113,9 @@ def _effects(first: Row, present: Row, whole: float | None) -> Iterator[str]:
         yield _instead("heap peak", new, was)
 
 
-def _instead(name: str, new: str, old: str) -> str:
-    return f"the same {name}" if new == old else f"{name} {new} instead of {old}"
+def _instead(name: str, new: str, old: str) -> tuple[str, bool]:
+    text = f"the same {name}" if new == old else f"{name} {new} instead of {old}"
+    return text, new != old
 
 
 _COARSE = "the clock of the log is too coarse for"

@@ -22,6 +22,7 @@ from gctrace_analyzer.advise.phrases import (
     is_clear,
     is_range,
     order,
+    predicted,
     present_row,
     rise_in_words,
     with_effects,
@@ -268,7 +269,8 @@ def _no_problem(analysis: Analysis, advice: Advice) -> Verdict:
     if too_large := too_large_for_container(advice):
         return Verdict("warn", f"{too_large} Otherwise {figures}.", _for_less_memory(advice))
     cost = f"{start}: {figures}." if figures else f"{start}."
-    if grown and figures and "problem" in start and not analysis.summary.missing_cycles:
+    is_judged = idle is None and not is_open
+    if grown and figures and is_judged and not analysis.summary.missing_cycles:
         cost = f"{figures[0].upper()}{figures[1:]}."
     sentence = " ".join(filter(None, (grown, cost, explained_memory(analysis.findings))))
     if growing is not None and advice.baseline.endless and not analysis.by_dumps:
@@ -386,10 +388,10 @@ def _after_death(death: PostMortem, analysis: Analysis, advice: Advice) -> str:
     if first is not None and first["memory_limit_mib"] and settings:
         # What such a step says about the room that a limit leaves holds for the setting as well.
         rest = (step.partition(". ")[2] if step in settings else step for step in death.advice)
-        setting = f"{set_or_try(death, first)} {with_effects(first, advice)}"
-        if "Predicted:" not in setting:
-            # What it does now is nothing: the post-mortem knows what it prevents.
+        if not predicted(first, advice):
+            # The post-mortem knows what it prevents.
             return "\n".join(steps(death, analysis, advice))
+        setting = f"{set_or_try(death, first)} {with_effects(first, advice)}"
         return "\n".join(filter(None, [setting, *rest]))
     # What to do at once; the post-mortem has the other actions.
     every = steps(death, analysis, advice)
