@@ -10,6 +10,7 @@ import polars as pl
 from gctrace_analyzer import schema
 from gctrace_analyzer.analysis.cycles import pauses_ms
 from gctrace_analyzer.analysis.durations import FEWEST, charged_procs, printed_ms, varies
+from gctrace_analyzer.analysis.settings.goal_ranges import has_go15
 from gctrace_analyzer.analysis.thresholds import DEFAULT, Thresholds
 from gctrace_analyzer.frozen import frozen
 from gctrace_analyzer.ingest.gctrace.columns import stopping
@@ -224,7 +225,7 @@ def as_printed() -> list[pl.Expr]:
 
 def about_cpus(spans: pl.DataFrame) -> Iterator[str]:
     """Yields that there may be fewer CPUs than GOMAXPROCS, if pauses are charged to fewer."""
-    if not stopping(spans).is_empty() or "gc15" in distinct(spans, "format"):
+    if not stopping(spans).is_empty() or has_go15(spans):
         yield "Go 1.8 and earlier do not show how many CPUs there are: shares are of GOMAXPROCS."
     elif column_of(spans, "stopped_procs").null_count():
         charged = _charged(spans).sort()

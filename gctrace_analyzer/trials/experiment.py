@@ -12,12 +12,12 @@ from dataclasses import replace
 from itertools import count
 from pathlib import Path
 from statistics import fmean
-from typing import TYPE_CHECKING, Any, TypedDict, Unpack
+from typing import TYPE_CHECKING, Any, Unpack
 
 from gctrace_analyzer.advise.expectation import expectation
 from gctrace_analyzer.advise.policy import recommend
 from gctrace_analyzer.advise.whatif import PRESENT, GogcValues, Present, SizeValues
-from gctrace_analyzer.analysis.settings.known import given_settings
+from gctrace_analyzer.analysis.settings.known import CommonFacts, given_settings
 from gctrace_analyzer.errors import BadSettingError, NoDataError, ProgramError
 from gctrace_analyzer.frozen import frozen
 from gctrace_analyzer.present.format import duration
@@ -36,16 +36,12 @@ if TYPE_CHECKING:
     from gctrace_analyzer.trials.plan import Plan, Words
 
 
-class Facts(TypedDict, total=False):
+class Facts(CommonFacts, total=False):
     """The facts about the program, as `read` takes them."""
 
     gogc_now: str | float | None
     memory_limit_now: str | float | None
-    container_limit: str | float | None
-    cpu_limit: float | None
-    go_version: str | None
     ballast_now: str | float | None
-    off_heap: str | float | None
 
 
 MOST_ROUNDS = 20

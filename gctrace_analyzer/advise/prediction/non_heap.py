@@ -106,4 +106,4 @@ class NonHeap:
         """
         room = limit - self.fixed + self.share * ballast
         kept = 1 - (LIMIT_HEADROOM_SHARE if go_1_21 else 0.0)
-        return pacer.goal_from_limit(room / (1 + kept * self.share), 0.0, 0.0, go_1_21=go_1_21)
+        return pacer.goal_from_limit(room / (1 + kept * self.share), 0.0, go_1_21=go_1_21)

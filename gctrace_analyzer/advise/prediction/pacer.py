@@ -29,26 +29,22 @@ def heap_minimum(gogc: float) -> float:
     return HEAP_MINIMUM_MIB * gogc / 100
 
 
-def goal_from_gogc(
-    live: float, gogc: float, *, stacks: float = 0.0, globals_: float = 0.0
-) -> float:
+def goal_from_gogc(live: float, gogc: float, *, roots: float = 0.0) -> float:
     """Returns the heap goal that GOGC sets: gcControllerState.commit.
 
-    `stacks` and `globals_` count from Go 1.18 on; for earlier releases, leave them 0.
+    `roots` are the stacks and globals, which count from Go 1.18 on.
     """
-    return max(live + (live + stacks + globals_) * gogc / 100, heap_minimum(gogc))
+    return max(live + (live + roots) * gogc / 100, heap_minimum(gogc))
 
 
-def goal_from_limit(
-    limit: float, non_heap: float, live: float, *, go_1_21: bool = True
-) -> float:
-    """Returns the goal that a memory limit sets, no lower than the live heap: memoryLimitHeapGoal.
+def goal_from_limit(limit: float, non_heap: float, *, go_1_21: bool = True) -> float:
+    """Returns the goal that a memory limit sets below the live heap: memoryLimitHeapGoal.
 
     `non_heap` is all memory except heap objects: Sys - HeapIdle - HeapAlloc in MemStats.
     """
     room = limit - non_heap
     share = LIMIT_HEADROOM_SHARE if go_1_21 else 0.0
-    return max(room - max(share * room, LIMIT_HEADROOM_MIB), live, 1.0)
+    return max(room - max(share * room, LIMIT_HEADROOM_MIB), 1.0)
 
 
 def trigger(live: float, goal: float, runway: float) -> float:

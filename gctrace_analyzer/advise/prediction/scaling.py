@@ -180,7 +180,7 @@ class Scaling(Predictor):
     def _goal_above(self, live: float, setting: Setting) -> tuple[float, str]:
         by_gogc, by_limit = math.inf, self.allowed_by(setting.limit)
         if setting.gogc is not None:
-            by_gogc = pacer.goal_from_gogc(live, setting.gogc, stacks=self.roots)
+            by_gogc = pacer.goal_from_gogc(live, setting.gogc, roots=self.roots)
         if by_limit < by_gogc:
             return max(by_limit, live), "memory-limit"
         return by_gogc, "gogc"
@@ -189,7 +189,7 @@ class Scaling(Predictor):
         """Returns the heap goal that a memory limit allows."""
         if not limit:
             return math.inf
-        return pacer.goal_from_limit(limit, self.non_heap_mib, 0.0)
+        return pacer.goal_from_limit(limit, self.non_heap_mib)
 
     def at(self, setting: Setting, horizon_s: float = 0.0) -> Outcome:
         """Returns the predicted figures of a setting, now: a horizon is not extrapolated."""

@@ -52,16 +52,21 @@ MEMORY_LIMITS = {"memory_limit_mib": "GOMEMLIMIT", "container_limit_mib": "conta
 """The settings that limit the heap, and their names in a sentence."""
 
 
-class ProgramFacts(TypedDict, total=False):
+class CommonFacts(TypedDict, total=False):
+    """Facts about the program that `read` and `measure` take."""
+
+    container_limit: str | float | None
+    cpu_limit: str | float | None
+    go_version: str | None
+    off_heap: str | float | None
+
+
+class ProgramFacts(CommonFacts, total=False):
     """Facts about the program that its log may not show; `read` and `from_frame` take them."""
 
     gogc: str | float | None
     memory_limit: str | float | None
-    container_limit: str | float | None
-    cpu_limit: str | float | None
-    go_version: str | None
     ballast: str | float | None
-    off_heap: str | float | None
 
 
 @frozen

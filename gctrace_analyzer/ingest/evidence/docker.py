@@ -83,7 +83,8 @@ def inspected(value: dict[str, Any]) -> Row:
         ),
         "memory_limit_bytes": host.get("Memory", value.get("Memory") or None),
         "swap_limit_bytes": swap_limit(host.get("Memory"), host.get("MemorySwap")),
-        "cpu_limit": _cpus(host),
+        "cpu_limit": (numbers.real(host.get("NanoCpus")) or 0.0) / 1e9
+        or quota_cpus(host.get("CpuQuota"), host.get("CpuPeriod")),
         **go_settings(environment),
     }
     if host.get("OomKillDisable") and row["oom_killed"]:
@@ -99,10 +100,9 @@ def swap_limit(memory: int | None, both: int | None) -> int | None:
     return both - memory if both > 0 else both
 
 
-def _cpus(host: Mapping[str, Any]) -> float | None:
-    if nano := numbers.real(host.get("NanoCpus")):
-        return nano / 1e9
-    quota, period = numbers.real(host.get("CpuQuota")), numbers.real(host.get("CpuPeriod"))
+def quota_cpus(quota_us: object, period_us: object) -> float | None:
+    """Returns the CPUs of a quota; the kernel's own period is 100 ms. None without a quota."""
+    quota, period = numbers.real(quota_us), numbers.real(period_us)
     return quota / (period or 100_000) if quota and quota > 0 else None
 
 

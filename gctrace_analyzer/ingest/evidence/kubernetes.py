@@ -9,7 +9,12 @@ from typing import TYPE_CHECKING, Any
 
 from gctrace_analyzer.frozen import frozen
 from gctrace_analyzer.ingest import numbers
-from gctrace_analyzer.ingest.evidence.docker import go_settings, got_sigkill, with_signal
+from gctrace_analyzer.ingest.evidence.docker import (
+    go_settings,
+    got_sigkill,
+    quota_cpus,
+    with_signal,
+)
 from gctrace_analyzer.ingest.evidence.message import KILLED_AT_START, bare_id
 from gctrace_analyzer.ingest.evidence.words import NOT_STARTED, may_be_described
 from gctrace_analyzer.ingest.json_values import iso_utc, seconds_between
@@ -231,7 +236,6 @@ def inspections(value: dict[str, object]) -> list[Row]:
         (status.get("resources") or {}).get("linux") or {},
     )
     about = status.get("metadata") or {}
-    quota, period = numbers.real(linux.get("cpuQuota")), numbers.real(linux.get("cpuPeriod"))
     row: Row = {
         "pod": labels.get("io.kubernetes.pod.name"),
         "pod_uid": labels.get("io.kubernetes.pod.uid"),
@@ -245,7 +249,7 @@ def inspections(value: dict[str, object]) -> list[Row]:
         "exit_code": status.get("exitCode"),
         "restart_count": about.get("attempt"),
         "memory_limit_bytes": numbers.whole(linux.get("memoryLimitInBytes")),
-        "cpu_limit": quota / period if quota and period and quota > 0 else None,
+        "cpu_limit": quota_cpus(linux.get("cpuQuota"), linux.get("cpuPeriod")),
         "started_at": iso_utc(status.get("startedAt")),
         "finished_at": iso_utc(status.get("finishedAt")),
     }

@@ -35,9 +35,11 @@ def test_gogc_sets_the_goals_that_are_printed(name: str) -> None:
             pacer.goal_from_gogc(
                 before["heap_live_mib"] + more,
                 gogc,
-                stacks=(before["stacks_mib"] or 0) + more * (before["stacks_mib"] is not None),
-                globals_=(before["globals_mib"] or 0)
-                + more * (before["globals_mib"] is not None),
+                roots=sum(
+                    before[name] + more
+                    for name in ("stacks_mib", "globals_mib")
+                    if before[name] is not None
+                ),
             )
             for more in (0, 1)
         )
@@ -46,11 +48,11 @@ def test_gogc_sets_the_goals_that_are_printed(name: str) -> None:
 
 
 def test_the_formulas_of_the_pacer() -> None:
-    goal = pacer.goal_from_gogc(100, 100, stacks=2, globals_=1)
+    goal = pacer.goal_from_gogc(100, 100, roots=3)
     assert goal == 203
     assert pacer.goal_from_gogc(0.5, 200) == 8
-    assert pacer.goal_from_limit(50, 12, 100) == 100
-    assert pacer.goal_from_limit(113, 12, 50, go_1_21=False) == 100
+    assert pacer.goal_from_limit(5, 12) == 1
+    assert pacer.goal_from_limit(113, 12, go_1_21=False) == 100
     assert pacer.trigger(100, 200, 1000) == pytest.approx(100 + 100 * 45 / 64)
 
 
