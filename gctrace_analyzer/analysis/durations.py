@@ -46,6 +46,9 @@ _MIDDLE = "_middle"
 _WHOLE_MS_SHAPES = ("gc10", "gc11", "gc12x")
 """Formats whose pause is the sum of three numbers in whole milliseconds (Go 1.2 and earlier)."""
 
+_WHOLE_STEP_MS = 3.0
+"""Milliseconds. The most that the three numbers lose when they are truncated."""
+
 _RATIO_MIN_MS = 0.03
 """Milliseconds. For a pause of at least this length, CPU time divided by duration gives the
 number of stopped processors, accurate to a tenth."""
@@ -349,10 +352,11 @@ def step_ms(name: str, *, whole: bool) -> pl.Expr:
         whole: whether some lines are of a format with whole milliseconds.
     """
     step = _step_ms(pl.col(name))
-    if not whole:
-        return step
-    whole_ms = pl.any_horizontal(pl.col("format") == shape for shape in _WHOLE_MS_SHAPES)
-    return pl.when(whole_ms).then(3.0).otherwise(step)
+    return pl.when(_is_whole(pl.col("format"))).then(_WHOLE_STEP_MS).otherwise(step) if whole else step
+
+
+def _is_whole(shape: pl.Expr) -> pl.Expr:
+    return pl.any_horizontal(shape == whole for whole in _WHOLE_MS_SHAPES)
 
 
 def _step_ms(value: pl.Expr) -> pl.Expr:
@@ -360,10 +364,17 @@ def _step_ms(value: pl.Expr) -> pl.Expr:
     return pl.when(value >= 10).then(1.0).otherwise(two_digits)
 
 
-def printed_ms(duration: pl.Expr) -> pl.Expr:
-    """Returns a corrected duration as its line prints it, so that a reader finds the line."""
+def printed_ms(duration: pl.Expr, shape: pl.Expr) -> pl.Expr:
+    """Returns a corrected duration as its line prints it, so that a reader finds the line.
+
+    Args:
+        duration: the corrected duration in milliseconds.
+        shape: the format of its line.
+    """
     step = _step_ms(duration)
-    return ((duration / step + _PART_OF_STEP).floor() * step).round(3)
+    truncated = ((duration / step + _PART_OF_STEP).floor() * step).round(3)
+    is_sum = _is_whole(shape) & (duration > 0)
+    return pl.when(is_sum).then(duration - _WHOLE_STEP_MS / 2).otherwise(truncated)
 
 
 _PART_OF_STEP = 1e-6

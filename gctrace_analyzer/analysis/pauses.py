@@ -44,13 +44,14 @@ def has_phases(spans: pl.DataFrame) -> bool:
     return set(PHASES.values()) <= set(spans.columns)
 
 
-def single_pauses(corrected: pl.DataFrame) -> pl.Series:
+def single_pauses(corrected: pl.DataFrame, *names: str) -> pl.Series:
     """Returns the duration of every pause in milliseconds: two per cycle, one up to Go 1.4.
 
     Args:
         corrected: what `on_real_cpus` returns.
+        names: the columns of some phases; without any, of all.
     """
-    return not_null(pl.concat([corrected[name] for name in PHASES.values()]))
+    return not_null(pl.concat([corrected[name] for name in names or PHASES.values()]))
 
 
 @frozen
@@ -109,13 +110,13 @@ def pauses(corrected: pl.DataFrame) -> pl.DataFrame:
         corrected: what `on_real_cpus` returns.
     """
     rows = [
-        {"phase": phase, **_statistics(not_null(corrected[name])), **_longest(corrected, name)}
+        {"phase": phase, **_statistics(corrected, name), **_longest(corrected, name)}
         for phase, name in PHASES.items()
         if corrected[name].count()
     ]
     if rows:
         longest = max(rows, key=lambda row: row["max_ms"])
-        both = {"phase": BOTH, **_statistics(single_pauses(corrected))}
+        both = {"phase": BOTH, **_statistics(corrected, *PHASES.values())}
         rows.append({**longest, **both})
     return pl.DataFrame(rows, schema=schema.polars_schema("pauses"))
 
@@ -163,14 +164,19 @@ def worst_cycles(corrected: pl.DataFrame, printed: pl.DataFrame, most: int) -> p
 
 def longest_ms(corrected: pl.DataFrame, *names: str) -> float | None:
     """Returns the longest duration as its line prints it; None if all are unknown."""
-    known = (corrected[name].max() for name in names if corrected[name].count())
-    longest: Any = max(known, default=None)  # type: ignore[type-var]  # numbers
-    return None if longest is None else _as_printed(longest)
+    rows = ((name, corrected[name].arg_max()) for name in names)
+    known = [
+        _as_printed(corrected[name][row], corrected["format"][row])
+        for name, row in rows
+        if row is not None
+    ]
+    return max(known, default=None)
 
 
 @lru_cache(64)
-def _as_printed(duration_ms: float) -> float:
-    return pl.select(printed_ms(pl.lit(duration_ms))).item()  # type: ignore[no-any-return]
+def _as_printed(duration_ms: float, shape: str) -> float:
+    printed = printed_ms(pl.lit(duration_ms), pl.lit(shape))
+    return pl.select(printed).item()  # type: ignore[no-any-return]
 
 
 def after_start_up_ms(corrected: pl.DataFrame, t: Thresholds = DEFAULT) -> float | None:
@@ -186,9 +192,9 @@ def after_start_up_ms(corrected: pl.DataFrame, t: Thresholds = DEFAULT) -> float
     return later if is_long and len(late) >= t.warn_min_cycles else None
 
 
-def _statistics(durations_ms: pl.Series) -> dict[str, Any]:
+def _statistics(corrected: pl.DataFrame, *names: str) -> dict[str, Any]:
     """Returns number, total and percentiles."""
-    longest = longest_ms(durations_ms.to_frame("ms"), "ms")
+    durations_ms, longest = single_pauses(corrected, *names), longest_ms(corrected, *names)
     # The longest is as printed; the others are the middle of what a line stands for.
     quantiles = {
         f"p{round(100 * q)}_ms": min(
@@ -220,7 +226,7 @@ def _longest(corrected: pl.DataFrame, name: str) -> dict[str, Any]:
 def as_printed() -> list[pl.Expr]:
     """Returns the durations of corrected cycles as their lines print them."""
     names = (*PHASES.values(), "concurrent_mark_ms")
-    return [printed_ms(pl.col(name)).alias(name) for name in names]
+    return [printed_ms(pl.col(name), pl.col("format")).alias(name) for name in names]
 
 
 def about_cpus(spans: pl.DataFrame) -> Iterator[str]:

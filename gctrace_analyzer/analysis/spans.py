@@ -158,7 +158,7 @@ def _of_row() -> tuple[dict[str, pl.Expr], ...]:
         "capacity_time_s": known,
         "capacity_between_s": pl.when(~pl.col("_is_first")).then(known * pl.col("cpus")),
         "pause_total_ms": pauses_ms(),
-        "pause_max_ms": printed_ms(pl.col("_pause_ms")),
+        "pause_max_ms": printed_ms(pl.col("_pause_ms"), pl.col("format")),
         "in_cycle_mib": alloc_while_marking_mib().cast(pl.Float64),
         "between_mib": alloc_before_mib(pl.col("_grown_mib")),
         "heap_peak_mib": pl.col("heap_end_mib").cast(pl.Float64),

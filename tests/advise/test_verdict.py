@@ -587,6 +587,20 @@ def test_of_go_run_that_only_compiled_no_process_is_the_program() -> None:
         assert not any("probably the program" in text for text in run.summary().warnings)
 
 
+@pytest.mark.parametrize("second", ["go build -gcflags=-m ./shop", "GODEBUG=gctrace=1 go run ."])
+def test_cycles_of_a_later_build_do_not_hide_those_of_a_program(second: str) -> None:
+    ran = f"$ GODEBUG=gctrace=1 go run shop.go  # under load\n{log_of(40, every=0.2)}"
+    run = read_text(f"{ran}$ {second}\n{_BUILT}")
+    reached = run.report().verdict
+    assert reached is not None
+    assert "those of the Go toolchain" not in reached.sentence
+    noted = f"Some cycles may be those of compile or link, started by `{second}`: go"
+    assert any(text.startswith(noted) for text in run.summary().warnings)
+    # The first command only built as well.
+    built = read_text(f"$ GODEBUG=gctrace=1 go run shop.go\n{_BUILT}$ {second}\n{_BUILT}")
+    assert "those of the Go toolchain" in getattr(built.report().verdict, "sentence", "")
+
+
 def test_no_process_that_go_vet_starts_is_judged_as_the_program() -> None:
     """Every process may be behind the figures of all; the last one costs nothing."""
     vetted = "# p\n# [p]\n" + log_of(2, every=0.01)

@@ -182,6 +182,14 @@ def test_a_log_of_whole_milliseconds_is_corrected_by_half_of_three() -> None:
     assert corrected["stw_mark_term_ms"].to_list() == pytest.approx([2 + 1.5])
 
 
+def test_the_longest_pause_of_whole_milliseconds_is_the_sum_that_its_line_prints() -> None:
+    sizes = "62 -> 31 MB 19455 -> 3211 (1291202-1287991) objects, 0(0) handoff, 0(0) steal"
+    printed = [f"gc{n}(1): {sum_}+0+1 ms, {sizes}, 0/0/0 yields" for n, sum_ in ((83, 7), (84, 2))]
+    summary = read_text("\n".join(printed)).summary()
+    assert summary.stw_max_ms == 8
+    assert summary.stw_total_ms == pytest.approx(8 + 3 + 2 * 1.5)
+
+
 def test_with_a_cpu_per_processor_nothing_is_scaled() -> None:
     frame = of({"concurrent_mark_ms": [10.0], "background_cpu_ms": [90.0]}).with_columns(
         stopped_procs=pl.lit(4)
@@ -267,7 +275,8 @@ def test_a_longest_pause_is_as_a_line_prints_it(cycles: pl.DataFrame) -> None:
     for name in durations.PAUSES:
         printed, shown = cycles[f"{name}_ms"], pl.col(f"{name}_ms")
         known = printed.is_not_null()
-        longest = corrected.filter(known).select(durations.printed_ms(shown)).to_series()
+        as_printed = durations.printed_ms(shown, pl.col("format"))
+        longest = corrected.filter(known).select(as_printed).to_series()
         assert longest.to_list() == pytest.approx(printed.filter(known).to_list())
 
 

@@ -26,6 +26,7 @@ def cycles(first: list[float | None], second: list[float | None]) -> pl.DataFram
     return pl.DataFrame(
         {
             "process": [0] * count,
+            "format": ["gc13" if ms is None else "gc18" for ms in first],
             "gc_num": list(range(1, count + 1)),
             "start_s": [float(n) for n in range(count)],
             "source": ["log"] * count,

@@ -1367,6 +1367,8 @@ def test_a_go_command_without_gctrace_of_its_own_prints_no_cycles() -> None:
     assert "those of `GODEBUG=gctrace=1 GOMAXPROCS=1 go run .`" in (told or "")
     quoted = of_toolchain(f"Then `GODEBUG=gctrace=1 go run x.go` prints\n{log_of(3)}") or ""
     assert "those of `GODEBUG=gctrace=1 go run x.go`: go, compile" in quoted
+    with_comment = of_toolchain(f"$ GODEBUG=gctrace=1 go run x.go  # prints:\n{log_of(3)}") or ""
+    assert "those of `GODEBUG=gctrace=1 go run x.go`: go, compile" in with_comment
 
 
 def test_cycles_that_go_test_forces_before_its_benchmarks_are_no_problem() -> None:

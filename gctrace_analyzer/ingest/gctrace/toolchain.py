@@ -49,12 +49,18 @@ _OF_TEST = re.compile(r"=== RUN|\bgoos: |\bPASS\s*$", re.MULTILINE)
 
 _STARTED = re.compile(r"\bgc #?1 @")
 
-_NEXT_COMMAND = re.compile(r"&&|\|\||;")
+_CYCLE = re.compile(r"\bgc #?\d+ @")
+
+_NEXT_COMMAND = re.compile(r"&&|\|\||;|\s#")
+"""What ends a command: another one, or a comment."""
 
 _MOST_COMMANDS = 3
 
 OF_TOOLCHAIN = "Cycles may be those of "
 """Beginning of the sentence of `of_toolchain`: whose cycles these are comes before other notes."""
+
+_OF_TOOLCHAIN_TOO = "Some cycles may be those of "
+"""The same, where another command ran a program."""
 
 GO_COMMANDS = (
     "go run", "go build", "go test", "go vet", "go install", "# command-line", "# testmain",
@@ -96,13 +102,29 @@ def of_toolchain(text: str) -> str | None:
     if not commands:
         return None
     quoted = " and ".join(f"`{command}`" for command in commands[:_MOST_COMMANDS])
+    whose = f"{OF_TOOLCHAIN}{quoted}"
     if named[-1][2] and own and not has_program:
-        quoted = f"compile or link, started by {quoted}"
+        whose = f"{OF_TOOLCHAIN}compile or link, started by {quoted}"
+        if _runs_earlier(text, named):
+            whose = f"{_OF_TOOLCHAIN_TOO}compile or link, started by `{own[-1]}`"
     is_test = is_test or any("go test" in command for command in commands)
     return (
-        f"{OF_TOOLCHAIN}{quoted}: go, compile and link print gctrace too. Build the "
+        f"{whose}: go, compile and link print gctrace too. Build the "
         f"program first (`go {'test -c' if is_test else 'build'}`), and run it alone."
     )
+
+
+def _runs_earlier(text: str, named: Sequence[re.Match[str]]) -> bool:
+    """Returns whether a command before the last one ran a program that has cycles."""
+    command = ""
+    last = max(number for number, match in enumerate(named) if match[1])
+    for match, following in zip(named[:last], named[1:], strict=False):
+        command = match[1] or command
+        between = text[match.end() : following.start()]
+        starts = _CYCLE.search(between) if match[1] else len(_STARTED.findall(between)) > 1
+        if starts and re.search(r"go (?:run|test)", command):
+            return True
+    return False
 
 
 def is_toolchain_alone(notes: Sequence[str]) -> bool:

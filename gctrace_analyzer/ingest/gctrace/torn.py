@@ -54,11 +54,11 @@ _REASONS = {
 _CUT_SHORT = "cut short"
 _INTERRUPTED = "interrupted by another write, and the rest is missing"
 _INTERLEAVED = "two processes wrote at the same time, and their numbers cannot be separated"
-_WRONG_ORDER = "fields in an order that no Go version prints"
+_WRONG_ORDER = "fields in an order that no Go release prints"
 _LEFT_OUT = "its author left parts out (...)"
 _NO_COLON = "the colon after the percentage is missing"
 _OTHER_CASE = "other capital letters than the runtime prints"
-_NO_RECORD = "begins like a record, and does not go on like one of any Go version"
+_NO_RECORD = "begins like a record, and does not go on like one of any Go release"
 
 _BEGINS = re.compile(r"gc #?\d+ @\d+(?:\.\d+)?s -?\d+%: ")
 _WITH_COMMAS = re.compile(r"@\d+,\d+s -?\d+%: \d+,\d+\+")

@@ -358,7 +358,7 @@ def test_what_precedes_a_record_on_its_line_does_not_change_its_reason(
 @pytest.mark.parametrize(
     ("line", "reason"),
     [
-        ("gc 7 @1.2s 3%: and then anything", "does not go on like one of any Go version"),
+        ("gc 7 @1.2s 3%: and then anything", "does not go on like one of any Go release"),
         ("gc 9 @60.1s 71%: ... 505->506->500 MB, 512 MB goal, 8 P", "left parts out"),
         (
             "gc 21 @8.223s 0% 0.032+3.0+0.12ms clock, 1.6+2.8/14/10+6.2ms cpu, 41->44->21 MB, "
