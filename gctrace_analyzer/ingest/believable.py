@@ -418,8 +418,11 @@ def _beyond_their_neighbours(given: list[str]) -> dict[str, pl.Expr]:
     none = pl.lit(0, pl.Int64)
     number_off = pl.sum_horizontal(none, *(each.cast(pl.Int64) for each in off.values()))
     others = pl.sum_horizontal(none, *(each.cast(pl.Int64) for each in in_order))
-    alone = (number_off == 1) & (others >= _FEWEST_OTHERS)
-    checks = {name: off[name] & (alone | _is_far(name)) for name in counters}
+    # Where others fall as well, or there are none, the process may have been restarted.
+    proved = {
+        name: (others >= _FEWEST_OTHERS) | ((others > 0) & _is_far(name)) for name in counters
+    }
+    checks = {name: off[name] & (number_off == 1) & proved[name] for name in counters}
     checks |= {
         name: _is_far(name) & (pl.col(name) < limit)
         for name, limit in _GAUGES.items()

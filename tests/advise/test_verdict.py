@@ -587,7 +587,9 @@ def test_of_go_run_that_only_compiled_no_process_is_the_program() -> None:
         assert not any("probably the program" in text for text in run.summary().warnings)
 
 
-@pytest.mark.parametrize("second", ["go build -gcflags=-m ./shop", "GODEBUG=gctrace=1 go run ."])
+@pytest.mark.parametrize(
+    "second", ["go build -gcflags=-m ./shop", "GODEBUG=gctrace=1 go run ."]
+)
 def test_cycles_of_a_later_build_do_not_hide_those_of_a_program(second: str) -> None:
     ran = f"$ GODEBUG=gctrace=1 go run shop.go  # under load\n{log_of(40, every=0.2)}"
     run = read_text(f"{ran}$ {second}\n{_BUILT}")

@@ -184,7 +184,9 @@ def test_a_log_of_whole_milliseconds_is_corrected_by_half_of_three() -> None:
 
 def test_the_longest_pause_of_whole_milliseconds_is_the_sum_that_its_line_prints() -> None:
     sizes = "62 -> 31 MB 19455 -> 3211 (1291202-1287991) objects, 0(0) handoff, 0(0) steal"
-    printed = [f"gc{n}(1): {sum_}+0+1 ms, {sizes}, 0/0/0 yields" for n, sum_ in ((83, 7), (84, 2))]
+    printed = [
+        f"gc{n}(1): {sum_}+0+1 ms, {sizes}, 0/0/0 yields" for n, sum_ in ((83, 7), (84, 2))
+    ]
     summary = read_text("\n".join(printed)).summary()
     assert summary.stw_max_ms == 8
     assert summary.stw_total_ms == pytest.approx(8 + 3 + 2 * 1.5)

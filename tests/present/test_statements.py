@@ -1367,7 +1367,14 @@ def test_a_go_command_without_gctrace_of_its_own_prints_no_cycles() -> None:
     assert "those of `GODEBUG=gctrace=1 GOMAXPROCS=1 go run .`" in (told or "")
     quoted = of_toolchain(f"Then `GODEBUG=gctrace=1 go run x.go` prints\n{log_of(3)}") or ""
     assert "those of `GODEBUG=gctrace=1 go run x.go`: go, compile" in quoted
-    with_comment = of_toolchain(f"$ GODEBUG=gctrace=1 go run x.go  # prints:\n{log_of(3)}") or ""
+    # What comes below all cycles, or has none before the next command, did not print them.
+    only = "$ go run b.go\nHeapAlloc = 4\n$ GODEBUG=gctrace=1 go run x.go\n"
+    below = "$ GODEBUG=gctrace=1 GOGC=400 go run x.go\n"
+    several = of_toolchain(f"{only}{log_of(3)}{below}") or ""
+    assert "those of `GODEBUG=gctrace=1 go run x.go`: go, compile" in several
+    with_comment = (
+        of_toolchain(f"$ GODEBUG=gctrace=1 go run x.go  # prints:\n{log_of(3)}") or ""
+    )
     assert "those of `GODEBUG=gctrace=1 go run x.go`: go, compile" in with_comment
 
 

@@ -46,7 +46,11 @@ def levels(
     """
     every = list(findings)
     known = set() if summary is None else _known(summary, thresholds, too_coarse)
-    well = known - costly(processes, thresholds)
+    unproven = costly(processes, thresholds)
+    if "gc_cpu" in unproven and not any(each.id in _RULES["gc_cpu"] for each in every):
+        # What makes up that cost may be the problem as well.
+        unproven |= {"assist", "frequency"}
+    well = known - unproven
     result: dict[str, Severity] = {}
     for figure, rules in _RULES.items():
         about = [each for each in every if each.id in rules]

@@ -9,7 +9,7 @@ from gctrace_analyzer import core
 from gctrace_analyzer.ingest.evidence import words
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     import polars as pl
 
@@ -89,6 +89,7 @@ def of_toolchain(text: str) -> str | None:
     ]
     if not any(match[1] or _CERTAIN.match(match[2]) for match in named):
         return None
+    named = [*_with_cycles(text, named)] or named
     is_test = _OF_TEST.search(text) is not None
     lines = (_NEXT_COMMAND.split(match[1]) for match in named if match[1])
     # An assignment may be a command of its own, as in PowerShell.
@@ -112,6 +113,19 @@ def of_toolchain(text: str) -> str | None:
         f"{whose}: go, compile and link print gctrace too. Build the "
         f"program first (`go {'test -c' if is_test else 'build'}`), and run it alone."
     )
+
+
+def _with_cycles(text: str, named: Sequence[re.Match[str]]) -> Iterator[re.Match[str]]:
+    """Yields the commands and headings that have cycles below them.
+
+    Those of a command that does not turn gctrace on come before the next command.
+    """
+    ends = [*(match.start() for match in named if match[1]), len(text)]
+    for match in named:
+        is_limited = match[1] and "gctrace=" not in match[1]
+        end = next(end for end in ends if end > match.start()) if is_limited else len(text)
+        if _CYCLE.search(text, match.end(), end):
+            yield match
 
 
 def _runs_earlier(text: str, named: Sequence[re.Match[str]]) -> bool:

@@ -98,6 +98,26 @@ def test_counters_that_fall_together_are_a_restart() -> None:
     assert not any("impossible" in text for text in run.summary().warnings)
 
 
+@pytest.mark.parametrize("counters", [("TotalAlloc",), ("TotalAlloc", "NumGC")])
+def test_a_program_that_runs_twice_between_two_starts_has_possible_counters(
+    counters: tuple[str, ...],
+) -> None:
+    """What a small program prints at its start and its end."""
+    dumps = ["TotalAlloc: 84096 NumGC: 0", "TotalAlloc: 500128648 NumGC: 9"] * 2
+    printed = [line.split() for line in dumps]
+    lines = [
+        "\n".join(
+            f"{name} {value}"
+            for name, value in zip(pair[::2], pair[1::2], strict=True)
+            if name[:-1] in ("Alloc", *counters)
+        )
+        for pair in (["Alloc:", "50128", *line] for line in printed)
+    ]
+    run = gca.read(io.BytesIO("\n-----\n".join(lines).encode()))
+    assert run.memstats["total_alloc_bytes"].to_list() == [84096, 500128648] * 2
+    assert not any("impossible" in text for text in run.summary().warnings)
+
+
 def test_a_program_that_passes_its_last_life_between_two_dumps_was_restarted() -> None:
     """100 cycles, 3 after the restart, and 150 in the next dump."""
     table = rows(gc=lambda n: 10 + 2 * n if n < 20 else 3 if n == 20 else 20 + 2 * n)
