@@ -148,7 +148,7 @@ _SMALL_PART = 0.1
 def about_late_log(cycles: pl.DataFrame) -> Iterator[str]:
     """Yields the GC CPU since the start of processes that a log covers only in small part."""
     if is_one_process(cycles):
-        for begin_s, gc_num, share in _of_late(cycles):
+        for begin_s, gc_num, share, _ in _of_late(cycles):
             yield (
                 f"The log begins {duration_text(begin_s)} after the start of the process, at "
                 f"cycle {gc_num:,}; since the start, GC has taken {share} of the CPU, "
@@ -156,9 +156,9 @@ def about_late_log(cycles: pl.DataFrame) -> Iterator[str]:
             )
     elif cycles["process"].n_unique() <= _FEW_PROCESSES:
         taken = [
-            f"{share} in process {own['process'][0]} ({duration_text(begin_s)})"
+            f"{share} in process {own['process'][0]} ({duration_text(until_s)})"
             for own in by_process(cycles)
-            for begin_s, _, share in _of_late(own)
+            for _, _, share, until_s in _of_late(own)
         ]
         if taken:
             yield (
@@ -171,13 +171,14 @@ _FEW_PROCESSES = 4
 """Processes. With more, a note would be too long."""
 
 
-def _of_late(own: pl.DataFrame) -> Iterator[tuple[float, int, str]]:
-    """Yields the first time and number of a process's cycles, and its share, for few processes."""
+def _of_late(own: pl.DataFrame) -> Iterator[tuple[float, int, str, float]]:
+    """Yields the first time and number of a process's cycles, its share, and the time of that."""
     if column_of(own, _PRINTED).null_count() or own["gc_num"].min() == 1:
         return
     (begin, first), (end, last) = (own["start_s", "gc_num"].row(at) for at in (0, -1))
     if begin is not None and (last - first >= 2 * len(own) or end - begin < _SMALL_PART * end):
-        yield begin, first, percent_text(printed_last(own)["percent"].item())
+        until_s, percent = printed_last(own)["until_s", "percent"].row(0)
+        yield begin, first, percent_text(percent), until_s
 
 
 def _procs(spans: pl.DataFrame) -> float:

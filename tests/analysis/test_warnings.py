@@ -121,7 +121,10 @@ def test_of_a_small_part_of_a_run_the_share_since_the_start_is_said() -> None:
     assert about("".join(late[-90:]), said) == about("".join(late), said) == []
     other = log_of(30, percent=0, background=1, live=9, start=17, end=18, goal=18)
     two = "".join(late[-5:]) + other.splitlines(keepends=True)[-1]
-    assert about(two, "10 % in process 0 (23 s), under 1 % in process 1 (6.0 s).")
+    assert about(two, "10 % in process 0 (24 s), under 1 % in process 1 (6.0 s).")
+    # The share is that of the last line, not of the first one.
+    gaps = "".join(late[30::5]) + "".join(other.splitlines(keepends=True)[10::5])
+    assert about(gaps, "10 % in process 0 (23 s), under 1 % in process 1 (5.")
 
 
 def test_missing_lines_are_counted() -> None:

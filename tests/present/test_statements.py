@@ -1311,6 +1311,12 @@ def test_at_the_heap_minimum_no_effective_gogc_is_named() -> None:
     assert notes["Heap goal"] == "set by the heap minimum"
 
 
+def test_the_numbers_of_two_cycles_count_those_between_them() -> None:
+    lines = log_of(40, every=0.1).splitlines(keepends=True)
+    assert figures_of(lines[2] + lines[-1])["Frequency"] == "38 cycles in 3.7 s"
+    assert figures_of(lines[2] + lines[3])["Frequency"].startswith("2 cycles every 100 ms")
+
+
 def test_a_command_whose_packages_are_headed_is_named_once() -> None:
     headed = f"$ GODEBUG=gctrace=1 go run main.go\n# command-line-arguments\n{log_of(3)}"
     assert "those of compile or link, started by `GODEBUG=gctrace=1 go run main.go`: go" in (

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from gctrace_analyzer import core
@@ -132,7 +133,7 @@ def _runs_earlier(text: str, named: Sequence[re.Match[str]]) -> bool:
     """Returns whether a command before the last one ran a program that has cycles."""
     command = ""
     last = max(number for number, match in enumerate(named) if match[1])
-    for match, following in zip(named[:last], named[1:], strict=False):
+    for match, following in pairwise(named[: last + 1]):
         command = match[1] or command
         between = text[match.end() : following.start()]
         starts = _CYCLE.search(between) if match[1] else len(_STARTED.findall(between)) > 1

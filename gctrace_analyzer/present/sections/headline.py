@@ -159,13 +159,13 @@ def state(report: Report) -> list[KeyFigure]:
         forced = f"{s.forced_cycles:,} of {s.cycles:,} forced" if s.forced_cycles else ""
         gaps_ms = 1000 * report.analysis.enriched["interval_s"]
         often = interval(s, usual_interval_ms(report.analysis.enriched), gaps_ms)
-        note = "; ".join(filter(None, (often, forced)))
+        value, level = rate_text(s, s.gc_per_s, rate), "frequency"
         if gaps_ms.count() == 1 or s.is_too_short_for_rates:
             # How often cycles run, one or two times between them do not show.
-            figures.append(KeyFigure("Frequency", f"{s.cycles:,} cycles", note))
-        else:
-            value = rate_text(s, s.gc_per_s, rate)
-            figures.append(_with_level(report, "Frequency", value, note, "frequency"))
+            value, level = f"{s.cycles + s.missing_cycles:,} cycles", ""
+            often = f"in {duration(s.span_s or 0.0)}" if s.missing_cycles else often
+        note = "; ".join(filter(None, (often, forced)))
+        figures.append(_with_level(report, "Frequency", value, note, level))
     # Without GC CPU, the range of its parts is unknown as well.
     if s.assist_share_of_gc_cpu is not None and s.gc_cpu_share is not None:
         value, of_all = assists(s)
