@@ -110,13 +110,10 @@ def killed(death: PostMortem, deaths: Sequence[PostMortem]) -> str:
         cause = cause.replace("because it ", "because they ")
         return " ".join([_several(deaths, cause, first), *reasons, *others])
     deeds = sorted({other.deed for other in deaths}, key="killed".__ne__)
-    name = f" {death.victim}" if death.victim else ""
-    if death.subject.endswith(" container"):
-        name = name.removeprefix(" container")
+    subject, name = death.subject_and_name
     if all(other.kind == REFUSED for other in deaths):
         what = f"The Go runtime ended the program{name}"
     else:
-        subject = "The" if name.startswith((" container ", " pod ")) else death.subject
         subject, either, child = subject.partition(" or ")
         may_be_child = any(other.who != other.victim for other in deaths)
         either = OR_CHILD if may_be_child else f"{either}{child}"

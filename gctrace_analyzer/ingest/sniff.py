@@ -173,7 +173,7 @@ _FOREIGN = (
     ("Go source code", r"^package \w+\s*$"),
     ("a web page (HTML)", r"(?i)\A\s*<(?:!doctype html|html)"),
     (
-        "a table, but not of MemStats",
+        "a table",
         r"(?:^\|[^\n]*\|[ \t]*\n){2}|^\|[ :|-]*-[ :|-]*\|?\s*$|"
         r"\A(?:[$#>] [^\n]*\n)?(?!INFO|WARN|ERROR|DEBUG)[A-Z]{2,30}(?: [A-Z]{1,30})?"
         r"(?:(?: {2,}+|\t)[A-Z][A-Za-z%()/-]{0,30}+(?: [A-Z%/][A-Z%/()]{0,30}+){0,4}+){2}|"

@@ -90,6 +90,30 @@ def test_a_program_that_was_asked_to_end_was_not_killed() -> None:
     assert "gopls ended after that." in said
 
 
+@pytest.mark.parametrize(
+    ("resident", "advice"),
+    [
+        (
+            23964,
+            "Limit the memory of cluster, or give the host more: it had 75 % of the host's",
+        ),
+        (9000, "Find out which program has the most memory"),
+    ],
+)
+def test_the_program_with_most_of_the_host_is_the_one_to_limit(
+    resident: int, advice: str
+) -> None:
+    begin = "Feb 16 13:58:29 n1 earlyoom[9]: "
+    text = (
+        f"{begin}mem avail:  2430 of 31808 MiB ( 7.64%), swap free: 1419 of 15903 MiB ( 8.93%)\n"
+        f"{begin}low memory! at or below SIGTERM limits: mem 10.00%, swap 10.00%\n"
+        f'{begin}sending SIGTERM to process 29410 uid 1000 "cluster": badness 1264, VmRSS '
+        f"{resident} MiB\n{begin}process exited after 0.1 seconds\n"
+    )
+    (death,) = read_text(text).post_mortems()
+    assert death.advice[0].startswith(advice)
+
+
 def test_a_program_that_is_not_go_is_not_blamed_without_a_size() -> None:
     [death] = read_text(CHOSEN.format(27, 1, "python")).post_mortems()
     assert "Find out which program has the most memory" in death.advice[0]

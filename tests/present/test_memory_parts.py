@@ -179,6 +179,22 @@ def test_how_much_was_returned_is_said_so_that_the_total_of_the_table_is_explain
         assert f"obtained 2,050 MiB from the OS and returned {said}" in text
 
 
+def test_stacks_that_were_printed_are_not_the_rest() -> None:
+    """As 0 MiB."""
+    text = "Alloc = 700 MiB\tSys = 900 MiB\tHeapSys = 720 MiB{}\n"
+    for stacks, said in (("\tStackSys = 0 MiB", "unknown"), ("", "fewer goroutines if")):
+        table = memory_parts(read_text(text.format(stacks)).report())
+        assert table is not None
+        assert table.rows[-1][-1].startswith(said)
+
+
+def test_a_size_has_no_more_digits_than_its_own_line() -> None:
+    """Another line of the dump was in KB."""
+    text = "- Alloc  157KB (allocated)\n- Sys    3MB (obtained)\n- Mallocs  2328\n"
+    said = verdict(read_text(text).report()).sentence
+    assert "heap allocated was 0.2 MiB; the runtime obtained 3 MiB from the OS" in said
+
+
 def test_dumps_with_what_is_idle_alone_have_parts() -> None:
     table = memory_parts(
         read_text(f"Alloc: {GIB // 4}\nHeapIdle: {GIB}\nHeapReleased: {GIB // 4}\n").report()

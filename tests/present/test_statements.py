@@ -42,6 +42,7 @@ from gctrace_analyzer.present.sections import (
 from gctrace_analyzer.present.sections.changes import LABELS
 from gctrace_analyzer.present.sections.evidence import figures_of_deaths
 from gctrace_analyzer.present.sections.report import document
+from gctrace_analyzer.present.sections.without_cycles import no_verdict
 from gctrace_analyzer.present.text import plain
 from gctrace_analyzer.testing import read_text
 from tests.conftest import CORPUS, SAMPLES
@@ -1154,6 +1155,55 @@ def test_two_dumps_without_times_show_what_lies_between_them(tmp_path: Path) -> 
     )
     together = plain(document(read_text("".join(path.read_text() for path in paths)).report()))
     assert "Between the two dumps, the program ran 5 GC cycles" in " ".join(together.split())
+
+
+def test_a_dump_that_lacks_counters_gives_no_interval_and_no_returned_memory() -> None:
+    """The third one was cut off: two others were "the two dumps", and one of them had returned."""
+    dump = "Alloc = {0} MiB\tTotalAlloc = {1} MiB\tSys = {2} MiB\tHeapSys = {3} MiB"
+    ends = "\tHeapReleased = {} MiB\tNumGC = {}\n---\n"
+    text = (
+        dump.format(40, 41, 68, 60) + ends.format(19, 1) + dump.format(4778, 4784, 4999, 4799)
+    )
+    whole = text + ends.format(19, 5)
+    cut = whole + dump.format(7959, 9565, 8327, 7999) + "\n"
+    shown = [" ".join(str(read_text(log).summary()).split()) for log in (whole, cut)]
+    assert "Between the two dumps, the program ran 4 GC" in shown[0]
+    assert "obtained 4,999 MiB from the OS and returned 19 MiB of it." in shown[0]
+    assert "Between the dumps of <stream>:1 and <stream>:3, the program ran 4 GC" in shown[1]
+    assert "obtained 8,327 MiB from the OS." in shown[1]
+
+
+def test_dumps_with_times_are_not_asked_for_times() -> None:
+    line = "Time: {:4d}s MemStats.Sys: 8.0MB MemStats.Alloc: {}MB MemStats.TotalAlloc: {}MB\n"
+    text = "".join(line.format(50 * n, 2 + n / 10, 100 * n + 3) for n in range(4))
+    (sentence, action) = no_verdict(read_text(text).report())
+    assert "What GC has cost since the start is not in the input." in sentence
+    assert action.startswith(
+        "To see what GC costs, record NumGC and PauseTotalNs too, or run it"
+    )
+    assert (
+        "record several dumps with their times"
+        in no_verdict(read_text(text.replace("Time: ", "Loop ")).report())[1]
+    )
+
+
+def test_pauses_of_the_go_runtime_are_of_a_go_program() -> None:
+    name = 'go_gc_pauses_seconds_total_bucket{{le="{}"}} {}\n'
+    text = "".join(name.format(*row) for row in (("0.001", 5), ("0.02", 8), ("+Inf", 8)))
+    assert no_verdict(read_text(text).report())[1].startswith("Run the program with GODEBUG")
+
+
+def test_an_action_for_a_later_death_has_its_reason() -> None:
+    """On one screen, "Find what allocates that" stood without what it allocated."""
+    large = (
+        "runtime stack:\nruntime.throw(0x96e88a, 0x16)\n\t/go/src/runtime/panic.go:616 +0x81\n"
+        "runtime.sysMap(0xc420200000, 0xff000000, 0x0, 0xc30438)\n"
+        "\t/go/src/runtime/mem_linux.go:216 +0x20a\n"
+    )
+    text = "fatal error: runtime: out of memory\n\n"
+    shown = " ".join(str(read_text(f"{text}again:\n{text}{large}").summary()).split())
+    assert "needed 4,080 MiB for one allocation" in shown
+    assert shown.index("needed 4,080 MiB") < shown.index("Find what allocates that")
 
 
 def test_a_note_that_a_finding_has_said_is_not_repeated() -> None:

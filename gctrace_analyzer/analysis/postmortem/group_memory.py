@@ -58,6 +58,9 @@ _LARGEST_KILLED = (
 _NONE_LARGER = (
     "Limit the memory of {}, or give the host more: no other program in the list had more."
 )
+_MOST_OF_HOST = (
+    "Limit the memory of {}, or give the host more: it had {:.0%} of the host's memory."
+)
 _FIND_UNLISTED = (
     "Find out what has most of the {}: the programs listed had less than half. Mem-Info in the "
     "message of the kernel counts slab_unreclaimable (`slabtop`), shmem and huge pages."
@@ -168,6 +171,8 @@ def on_host(facts: Evidence) -> str:
     if not name or size_mib < MOST_OF_ALL * LEAST_MIB["global"]:
         if others is not None and host_mib:
             return _NONE_LARGER.format(facts.death.victim)
+        if (of_host := facts.memory.host_share or 0.0) >= MOST_OF_ALL:
+            return _MOST_OF_HOST.format(facts.death.victim, of_host).replace("%", " %")
         adjusted = facts.death.oom_score_adj
         is_small = facts.is_small or 0 < facts.own_mib < MOST_OF_ALL * LEAST_MIB["global"]
         if adjusted is None or adjusted > 0 or not (is_small or facts.own_mib):

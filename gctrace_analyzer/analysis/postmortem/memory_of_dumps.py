@@ -263,17 +263,18 @@ def _hits(part: pl.DataFrame) -> float | None:
 
 
 def _advice(memory: Memory) -> Iterator[str]:
-    held, needed = memory.held_max_mib, memory.needed_max_mib
-    most = memory.heap_sys_max_mib
-    if held is None and most and needed and most > HELD_TIMES * needed:
+    held, needed = memory.held_max_mib, memory.needed_max_mib or 0.0
+    kept = (memory.heap_sys_max_mib if held is None else held) or 0.0
+    is_much = 0 < HELD_TIMES * needed < kept > needed + MIN_IDLE_MIB
+    if is_much and held is None:
         yield (
-            f"The heap holds between {needed:,.0f} and {most:,.0f} MiB: how much of it was "
+            f"The heap holds between {needed:,.0f} and {kept:,.0f} MiB: how much of it was "
             "returned to the OS (HeapReleased) is not in the input."
         )
-    if held and needed and held > HELD_TIMES * needed and held - needed > MIN_IDLE_MIB:
+    elif is_much:
         yield (
-            f"The heap had {'up to ' * (memory.dumps > 1)}{size_text(held)} from the OS, "
-            f"{held / needed:.1f} times the "
+            f"The heap had {'up to ' * (memory.dumps > 1)}{size_text(kept)} from the OS, "
+            f"{kept / needed:.1f} times the "
             f"{size_text(needed)} of {memory.needed_is}."
         )
     hits, makes = memory.pool_hit_share, memory.makes

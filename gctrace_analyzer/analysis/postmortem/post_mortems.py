@@ -131,6 +131,14 @@ class PostMortem(Plain):
         return f"{self.victim}{OR_CHILD}" if self.victim and chosen else self.victim
 
     @property
+    def subject_and_name(self) -> tuple[str, str]:
+        """What died, and its name after a space; some names begin with what they are of."""
+        subject, name = self.subject, f" {self.victim}" if self.victim else ""
+        if subject.endswith(" container"):
+            name = name.removeprefix(" container")
+        return "The" if name.startswith((" container ", " pod ")) else subject, name
+
+    @property
     def deed(self) -> str:
         """What happened to it, as a part of a sentence."""
         return DEEDS.get(self.kind, "killed")

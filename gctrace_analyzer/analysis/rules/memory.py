@@ -198,7 +198,7 @@ def oom_not_proven(facts: DeathFacts) -> Iterator[Evidence]:
     """Reports a death by SIGKILL for which there is no record of an OOM kill."""
     death = facts.death
     if not death.proven:
-        program = f"{death.subject}{f' {death.victim}' if death.victim else ''}"
+        program = "".join(death.subject_and_name)
         is_said = "no OOM kill" in death.cause or "OOM killer ran" in death.cause
         proof = "" if is_said else "; nothing in the input proves that memory was the reason"
         deed = "ended" if death.cause.startswith(WITH_CODE) else "was killed"

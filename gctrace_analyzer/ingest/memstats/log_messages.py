@@ -158,6 +158,8 @@ def _built(messages: Iterable[Message]) -> list[Row]:
             building[stream] = row
             rows.append(row)
         vague = row.get(_VAGUE, set()) | pairs.get(_VAGUE, set())
+        if unit := max(row.get("resolution_bytes", 0), pairs.get("resolution_bytes", 0)):
+            pairs["resolution_bytes"] = unit
         row |= pairs | {"last_line": message.line_no, _VAGUE: vague}
     return rows
 

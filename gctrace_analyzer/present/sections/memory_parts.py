@@ -266,7 +266,7 @@ def _parts(row: Mapping[str, int | None], settings: Settings) -> Iterator[_Part]
     )
     if sys is not None and heap is not None and heap >= (in_use or 0.0):
         rest = sys - heap - sum(part.size_mib for part in of_runtime)
-        is_known = any(part.name == "stacks" for part in of_runtime)
+        is_known = _mib(row, "stack_inuse_bytes", "stack_sys_bytes") is not None
         lowers = "unknown: tables of the runtime that the input does not name"
         lowers = lowers if is_known else _STACKS_OR_TABLES
         yield _Part("outside the heap", rest, lowers)

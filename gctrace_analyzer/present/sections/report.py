@@ -169,7 +169,9 @@ def _deaths(report: Report, said: str) -> Iterator[Block]:
         new = {text for text, kind in kinds.items() if not shown & {text, kind}}
         actions = [row for row in whole if row.label == "Action" and row.text in new]
         facts = [row for row in whole if row.label in _OF_EACH_DEATH]
-        brief = [*facts, *actions] if at else _unsaid(whole, said)
+        # An action that no death above has follows from what this one means.
+        why = [row for row in _unsaid(whole, said) if row.label == "Meaning" and actions]
+        brief = [*facts, *why, *actions] if at else _unsaid(whole, said)
         is_apart = len(brief) > 1  # Kills of one line each form a list.
         shown |= {*kinds, *kinds.values()}
         yield Folded("Post-mortem", partial(_of, whole, 13), _of(brief, 13))

@@ -63,11 +63,36 @@ def costs(report: Report) -> Iterator[str]:
         yield f"Only a second {dump}, some time later, shows what GC costs now."
 
 
-def is_second_enough(report: Report) -> bool:
+KEPT = "GODEBUG=gctrace=1 and keep its standard error"
+GCTRACE = f"{KEPT}, or record several dumps with their times"
+
+
+def how_to_see_costs(report: Report) -> str:
+    """Returns how to see what GC costs; two dumps of its counters are enough."""
+    if lack_counters(report):
+        return (
+            f"To see what GC costs, record NumGC and PauseTotalNs too, or run it with {KEPT}."
+        )
+    if not _is_second_enough(report):
+        return f"To see what GC costs, run the program with {GCTRACE}."
+    return (
+        "To see what GC costs, take a second dump later (`gctrace-analyze "
+        f"{report.title} LATER`), or run the program with {KEPT}."
+    )
+
+
+def _is_second_enough(report: Report) -> bool:
     """Returns whether the input is one dump, and a later one would show what GC costs."""
     dumps = report.analysis.tables["memstats"]
     counted = report.analysis.dumps.since_start["gc_cycles"].count()
     return len(dumps) == 1 and counted > 0 and not _have_no_times(dumps)
+
+
+def lack_counters(report: Report) -> bool:
+    """Returns whether dumps have times, but nothing that GC cost or did."""
+    dumps = report.analysis.tables["memstats"]
+    is_timed = len(dumps) > 1 and not report.is_scraped and not _have_no_times(dumps)
+    return is_timed and not since_start.shows_costs(report.analysis.dumps.since_start)
 
 
 def _have_no_times(dumps: pl.DataFrame) -> bool:
@@ -85,8 +110,10 @@ def _between(dumps: pl.DataFrame) -> Iterator[str]:
     )
     if allocated > 0:
         of = ", if they are of the same run" * (counters["process"].n_unique() > 1)
+        ends = (place(*ends) for ends in counters.select("source", "line_no").rows())
+        which = "two dumps" if len(dumps) == 2 else f"dumps of {' and '.join(ends)}"
         yield (
-            f"Between the two dumps{of}, the program ran {count(cycles, 'GC cycle')} and allocated "
+            f"Between the {which}{of}, the program ran {count(cycles, 'GC cycle')} and allocated "
             f"{mib(allocated / MIB)}; they have no times, so there are no rates."
         )
 
@@ -199,7 +226,8 @@ def _figures_of_sizes(memory: Memory, dump: Mapping[str, Any]) -> Iterator[KeyFi
         yield KeyFigure(label, rounded(memory.needed_mib, step), "; ".join(parts))
     if memory.sys_mib is not None:
         back = memory.released_mib
-        returned = [f"{mib(back) if back else 'none'} of it returned"] * (back is not None)
+        size = rounded(back, step) if back else "none"
+        returned = [f"{size} of it returned"] * (back is not None)
         note = "; ".join(("obtained by the runtime", *returned))
         yield KeyFigure("From the OS", rounded(memory.sys_mib, step), note)
     if memory.rss_mib is not None:

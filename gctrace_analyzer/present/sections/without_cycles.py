@@ -26,6 +26,7 @@ from gctrace_analyzer.ingest.evidence.cgroups import short_name
 from gctrace_analyzer.ingest.evidence.docker import SIGKILL_CODE
 from gctrace_analyzer.ingest.evidence.message import AT_LIMIT, OWN_CODE, SLOWED, WAITS
 from gctrace_analyzer.ingest.evidence.words import not_started, to_start
+from gctrace_analyzer.ingest.memstats import fields
 from gctrace_analyzer.present.format import (
     count,
     duration,
@@ -44,12 +45,15 @@ from gctrace_analyzer.present.sections.memory_parts import (
     of_scavenger,
 )
 from gctrace_analyzer.present.sections.since_start import (
+    GCTRACE,
+    KEPT,
     costs,
     figures,
     force_less,
+    how_to_see_costs,
     is_costly,
     is_little,
-    is_second_enough,
+    lack_counters,
     of_unread,
 )
 from gctrace_analyzer.units import MIB
@@ -69,15 +73,12 @@ _CHANGED = 2.0
 _ROSE = 1.25
 """Factor. A size that is highest in the last of `FEWEST_DUMPS` dumps has risen, unless it went up
 and down: then the smallest one of the second half has not risen half as much."""
-_KEPT = "GODEBUG=gctrace=1 and keep its standard error"
-_GCTRACE = f"{_KEPT}, or record several dumps with their times"
 _TO_RECORD = (
-    f"run the program with {_GCTRACE}, such as `(date; curl -s URL/metrics) >> dumps.txt` "
+    f"run the program with {GCTRACE}, such as `(date; curl -s URL/metrics) >> dumps.txt` "
     "(`gctrace-analyze prometheus URL` asks a server that scrapes it)."
 )
 _RECORD = f"R{_TO_RECORD[1:]}"
 _RECORD_IF_GO = f"If it is written in Go, {_TO_RECORD}".replace("run the program", "run it")
-_COSTS = f"To see what GC costs, run the program with {_GCTRACE}."
 HOLDS = (
     "To see what holds the heap, take a heap profile (`go tool pprof "
     "http://HOST:PORT/debug/pprof/heap`)."
@@ -92,7 +93,7 @@ _OFF = (
     "program runs long, set GOMEMLIMIT too."
 )
 _RECORD_TOO = "Add the log of the same run (GODEBUG=gctrace=1) to see what it costs."
-_LAST_WORDS = f"Read what it printed last; to see what GC costs, run it with {_KEPT}."
+_LAST_WORDS = f"Read what it printed last; to see what GC costs, run it with {KEPT}."
 _EXIT_CODES = {
     0: "it finished",
     GO_CODE: "in Go, that of a panic, a fatal error or a wrong flag",
@@ -152,7 +153,8 @@ def no_verdict(report: Report) -> tuple[str, str]:
         shown = " ".join(note.split(": ", 1)[-1] for note in log.notes)
         largest = _LARGEST.search(shown)
         name = largest[1] if largest else None
-        return shown, _LIMIT_OTHER.format(name) if is_not_go(name) else _RECORD_IF_GO
+        record = _RECORD if fields.PAUSES_STOPPED in shown else _RECORD_IF_GO
+        return shown, _LIMIT_OTHER.format(name) if is_not_go(name) else record
     unread = of_unread(tables["rejected"])
     return (unread, _ADD_WHOLE) if unread else _of_settings(settings)
 
@@ -187,23 +189,13 @@ def _next_of_used(states: pl.DataFrame, used: list[str], settings: Settings) -> 
     return _RECORD_IF_GO.replace("If it", "If one of them" if len(used) > 1 else "If it")
 
 
-def _costs(report: Report) -> str:
-    """Returns how to see what GC costs; two dumps of its counters are enough."""
-    if not is_second_enough(report):
-        return _COSTS
-    return (
-        "To see what GC costs, take a second dump later (`gctrace-analyze "
-        f"{report.title} LATER`), or run the program with {_KEPT}."
-    )
-
-
 def _next_of_memory(report: Report) -> str:
     """Returns what to do about a program of which memory sizes are known."""
     if is_costly(report):
         return force_less(report) or f"To get settings that lower it, {_TO_RECORD}"
     if report.analysis.dumps.since_start["gc_cycles"].max() == 0:
         return _OFF if report.analysis.settings.value("gogc") == "off" else _RECORD_LATER
-    of_costs = "" if is_little(report) else _costs(report)
+    of_costs = "" if is_little(report) else how_to_see_costs(report)
     if part := largest_part(report):
         return f"{part}\n{of_costs}".rstrip()
     if len(report.analysis.memory) == 1 and _grew_beyond_go(report.analysis.tables["memstats"]):
@@ -212,7 +204,7 @@ def _next_of_memory(report: Report) -> str:
     is_small = all(needed < max(LEAST_MIB, resident / 2) for needed, resident in sizes)
     is_profile = any(source.kind == "pprof" for source in report.analysis.log.sources)
     if is_small or is_profile:
-        return of_costs and _RECORD
+        return of_costs if lack_counters(report) else of_costs and _RECORD
     return f"{of_costs}\n{HOLDS}".lstrip()
 
 
@@ -393,8 +385,10 @@ def _sizes(report: Report) -> Iterator[str]:
     dumps = report.analysis.tables["memstats"]
     for memory in known:
         returned = memory.released_mib or 0.0
-        if parts and memory.released_mib is not None:
-            parts = [f"{parts[0]} and returned {mib(returned) if returned else 'none'} of it"]
+        # What an earlier dump had returned is no part of what the last one had obtained.
+        if parts and dumps["heap_released_bytes"][-1] is not None:
+            back = rounded(returned, memory.resolution_mib) if returned else "none"
+            parts = [f"{parts[0]} and returned {back} of it"]
         elif not parts and returned > MUCH * (memory.heap_sys_mib or 0.0):
             parts = [f"{mib(returned)} were returned to the OS"]
         named = memory.needed_is or ""

@@ -104,6 +104,14 @@ def test_a_heap_that_holds_much_more_than_it_needs_is_named(
     assert len(found.advice) == sentences
 
 
+def test_a_few_idle_mib_are_not_worth_a_line() -> None:
+    """Whether or not the dump has what was returned."""
+    for released in ("", " HeapReleased=0"):
+        for unit, lines in (("MiB", 0), ("GiB", 1)):
+            text = f"HeapAlloc=2.2{unit} HeapSys=7.2{unit} NumGC=1{released}\n"
+            assert len(read_text(text).memory()[0].advice) == lines
+
+
 @pytest.mark.parametrize(
     ("held", "idle", "released"), [(257, 65, 0), (256, 64, 0), (257, 66, 2)]
 )

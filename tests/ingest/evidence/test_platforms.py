@@ -511,6 +511,13 @@ def test_containerd_names_the_container_and_its_end() -> None:
     assert (death.victim, death.subject) == ("container 9f1c2ab07e6d", "The container")
 
 
+def test_a_container_without_a_name_is_called_one_once() -> None:
+    state = '{{"Status": "exited", "OOMKilled": {}, "ExitCode": 137, "Pid": 0}}'
+    for is_oom, deed in (("false", "ended with exit code 137"), ("true", "was killed")):
+        text = f'[{{"Id": "{IDS[0]}", "State": {state.format(is_oom)}}}]'
+        assert f"The container 9f1c2ab07e6d {deed}" in str(read_text(text).summary())
+
+
 @pytest.mark.parametrize("code", [0, 1])
 def test_a_container_that_ended_by_itself_lost_a_child(code: int) -> None:
     state = {"Status": "exited", "OOMKilled": True, "ExitCode": code, "Error": ""}
