@@ -47,7 +47,7 @@ def levels(
     every = list(findings)
     known = set() if summary is None else _known(summary, thresholds, too_coarse)
     unproven = costly(processes, thresholds)
-    if "gc_cpu" in unproven and not any(each.id in _RULES["gc_cpu"] for each in every):
+    if "gc_cpu" in unproven and {finding.id for finding in every}.isdisjoint(_RULES["gc_cpu"]):
         # What makes up that cost may be the problem as well.
         unproven |= {"assist", "frequency"}
     well = known - unproven
