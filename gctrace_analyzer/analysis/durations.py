@@ -17,7 +17,12 @@ import polars as pl
 from gctrace_analyzer.analysis.cycles import FEWER_CPUS, elapsed_s, has_fewer_cpus
 from gctrace_analyzer.analysis.settings.releases import go_version
 from gctrace_analyzer.analysis.thresholds import DEFAULT
-from gctrace_analyzer.ingest.gctrace.columns import end_s, stops_for_all
+from gctrace_analyzer.ingest.gctrace.columns import (
+    WHOLE_MS_SHAPES,
+    end_s,
+    step_ms,
+    stops_for_all,
+)
 from gctrace_analyzer.ingest.rows import (
     distinct,
     in_steps,
@@ -42,12 +47,6 @@ _OF_MARKING = ("concurrent_mark_ms", *_OF_WORKERS)
 
 _MIDDLE = "_middle"
 """Suffix of the column with the middle of the interval that a printed duration stands for."""
-
-_WHOLE_MS_SHAPES = ("gc10", "gc11", "gc12x")
-"""Formats whose pause is the sum of three numbers in whole milliseconds (Go 1.2 and earlier)."""
-
-_WHOLE_STEP_MS = 3.0
-"""Milliseconds. The most that the three numbers lose when they are truncated."""
 
 _RATIO_MIN_MS = 0.03
 """Milliseconds. For a pause of at least this length, CPU time divided by duration gives the
@@ -344,48 +343,6 @@ def _real_cpu_times(*, limited: bool) -> list[pl.Expr]:
 
 
 @cache
-def step_ms(name: str, *, whole: bool) -> pl.Expr:
-    """Returns the width of the interval that a printed duration stands for.
-
-    Args:
-        name: the column.
-        whole: whether some lines are of a format with whole milliseconds.
-    """
-    step = _step_ms(pl.col(name))
-    return (
-        pl.when(_is_whole(pl.col("format"))).then(_WHOLE_STEP_MS).otherwise(step)
-        if whole
-        else step
-    )
-
-
-def _is_whole(shape: pl.Expr) -> pl.Expr:
-    return pl.any_horizontal(shape == whole for whole in _WHOLE_MS_SHAPES)
-
-
-def _step_ms(value: pl.Expr) -> pl.Expr:
-    two_digits = pl.when(value >= 1).then(0.1).when(value >= 0.1).then(0.01).otherwise(0.001)
-    return pl.when(value >= 10).then(1.0).otherwise(two_digits)
-
-
-def printed_ms(duration: pl.Expr, shape: pl.Expr) -> pl.Expr:
-    """Returns a corrected duration as its line prints it, so that a reader finds the line.
-
-    Args:
-        duration: the corrected duration in milliseconds.
-        shape: the format of its line.
-    """
-    step = _step_ms(duration)
-    truncated = ((duration / step + _PART_OF_STEP).floor() * step).round(3)
-    is_sum = _is_whole(shape) & (duration > 0)
-    return pl.when(is_sum).then(duration - _WHOLE_STEP_MS / 2).otherwise(truncated)
-
-
-_PART_OF_STEP = 1e-6
-"""Distance below a whole number that floating-point errors of a quotient explain."""
-
-
-@cache
 def corrected_ms(name: str, *, whole: bool) -> pl.Expr:
     """Returns the middle of the interval that a printed duration stands for; 0 stays 0."""
     value = pl.col(name)
@@ -478,7 +435,7 @@ def _may_be_idle_threads(stopped: pl.Expr, go: str | None) -> pl.Expr:
 def with_corrected(cycles: pl.DataFrame, go: str | None = None) -> pl.DataFrame:
     """Returns the cycles with corrected durations (`_ms` columns), and `stopped_procs`."""
     # Hardly any log has a line of a format with whole milliseconds.
-    whole = not distinct(cycles, "format").isdisjoint(_WHOLE_MS_SHAPES)
+    whole = not distinct(cycles, "format").isdisjoint(WHOLE_MS_SHAPES)
     rows = _with_middles(cycles, (*_OF_PAUSES, *_OF_MARKING), whole=whole)
     rows = rows.with_columns(_stopped(rows, go).alias("stopped_procs"))
     corrected = in_steps(rows, *_corrections(whole=whole))

@@ -9,11 +9,11 @@ import polars as pl
 
 from gctrace_analyzer import schema
 from gctrace_analyzer.analysis.cycles import pauses_ms
-from gctrace_analyzer.analysis.durations import FEWEST, charged_procs, printed_ms, varies
+from gctrace_analyzer.analysis.durations import FEWEST, charged_procs, varies
 from gctrace_analyzer.analysis.settings.goal_ranges import has_go15
 from gctrace_analyzer.analysis.thresholds import DEFAULT, Thresholds
 from gctrace_analyzer.frozen import frozen
-from gctrace_analyzer.ingest.gctrace.columns import stopping
+from gctrace_analyzer.ingest.gctrace.columns import printed_ms, stopping
 from gctrace_analyzer.ingest.rows import (
     column_of,
     complete,

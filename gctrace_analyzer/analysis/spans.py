@@ -40,9 +40,8 @@ from gctrace_analyzer.analysis.cycles import (
     since_before,
     true_live_mib,
 )
-from gctrace_analyzer.analysis.durations import printed_ms
 from gctrace_analyzer.analysis.thresholds import DEFAULT
-from gctrace_analyzer.ingest.gctrace.columns import stopping, stops_for_all
+from gctrace_analyzer.ingest.gctrace.columns import printed_ms, stopping, stops_for_all
 from gctrace_analyzer.ingest.rows import in_steps, is_long, within_process
 
 if TYPE_CHECKING:

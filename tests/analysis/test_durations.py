@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from gctrace_analyzer.analysis import durations
 from gctrace_analyzer.analysis.durations import correct_durations, on_real_cpus
+from gctrace_analyzer.ingest.gctrace import columns
 from gctrace_analyzer.testing import read_text
 from tests.helpers.lines import LINES
 from tests.helpers.tables import cycle_tables, few
@@ -19,7 +20,7 @@ from tests.helpers.tables import cycle_tables, few
 def steps(values: list[float], formats: list[str] | None = None) -> list[float]:
     frame = pl.DataFrame({"x": values, "format": formats or ["gc18"] * len(values)})
     whole = formats is not None
-    return frame.select(durations.step_ms("x", whole=whole)).to_series().to_list()
+    return frame.select(columns.step_ms("x", whole=whole)).to_series().to_list()
 
 
 def of(values: dict[str, list[Any]]) -> pl.DataFrame:
@@ -277,7 +278,7 @@ def test_a_longest_pause_is_as_a_line_prints_it(cycles: pl.DataFrame) -> None:
     for name in durations.PAUSES:
         printed, shown = cycles[f"{name}_ms"], pl.col(f"{name}_ms")
         known = printed.is_not_null()
-        as_printed = durations.printed_ms(shown, pl.col("format"))
+        as_printed = columns.printed_ms(shown, pl.col("format"))
         longest = corrected.filter(known).select(as_printed).to_series()
         assert longest.to_list() == pytest.approx(printed.filter(known).to_list())
 

@@ -188,3 +188,52 @@ def stopping(cycles: pl.DataFrame) -> pl.DataFrame:
     """Returns the cycles selected by `stops_for_all`, without a query if none is forced."""
     forced = where(cycles, cycles["forced"])
     return forced if forced.is_empty() else forced.filter(stops_for_all())
+
+
+WHOLE_MS_SHAPES = ("gc10", "gc11", "gc12x")
+"""Formats whose pause is the sum of three numbers in whole milliseconds (Go 1.2 and earlier)."""
+
+_WHOLE_STEP_MS = 3.0
+"""Milliseconds. The most that the three numbers lose when they are truncated."""
+
+
+@cache
+def step_ms(name: str, *, whole: bool) -> pl.Expr:
+    """Returns the width of the interval that a printed duration stands for.
+
+    Args:
+        name: the column.
+        whole: whether some lines are of a format with whole milliseconds.
+    """
+    step = _step_ms(pl.col(name))
+    return (
+        pl.when(_is_whole(pl.col("format"))).then(_WHOLE_STEP_MS).otherwise(step)
+        if whole
+        else step
+    )
+
+
+def _is_whole(shape: pl.Expr) -> pl.Expr:
+    return pl.any_horizontal(shape == whole for whole in WHOLE_MS_SHAPES)
+
+
+def _step_ms(value: pl.Expr) -> pl.Expr:
+    two_digits = pl.when(value >= 1).then(0.1).when(value >= 0.1).then(0.01).otherwise(0.001)
+    return pl.when(value >= 10).then(1.0).otherwise(two_digits)
+
+
+def printed_ms(duration: pl.Expr, shape: pl.Expr) -> pl.Expr:
+    """Returns a corrected duration as its line prints it, so that a reader finds the line.
+
+    Args:
+        duration: the corrected duration in milliseconds.
+        shape: the format of its line.
+    """
+    step = _step_ms(duration)
+    truncated = ((duration / step + _PART_OF_STEP).floor() * step).round(3)
+    is_sum = _is_whole(shape) & (duration > 0)
+    return pl.when(is_sum).then(duration - _WHOLE_STEP_MS / 2).otherwise(truncated)
+
+
+_PART_OF_STEP = 1e-6
+"""Distance below a whole number that floating-point errors of a quotient explain."""
