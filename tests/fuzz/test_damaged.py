@@ -30,7 +30,8 @@ def test_an_unexpected_error_is_found_and_shrunk(monkeypatch: pytest.MonkeyPatch
     def summary(_: object) -> None:
         raise ZeroDivisionError
 
-    monkeypatch.setitem(surfaces.OF_A_RUN, "summary", summary)
+    # The others take far longer, and shrinking tries hundreds of inputs.
+    monkeypatch.setattr(surfaces, "OF_A_RUN", {"summary": summary})
     with pytest.raises(targets.BrokenInputError, match="ZeroDivisionError") as broken:
         targets.tried("damaged", 0, examples=200, shrink=True)
     assert len(broken.value.data.splitlines()) <= 3
