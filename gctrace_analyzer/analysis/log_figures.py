@@ -14,7 +14,7 @@ from gctrace_analyzer.analysis import pauses as pauses_of
 from gctrace_analyzer.analysis import spans as spans_of
 from gctrace_analyzer.analysis import windows as windows_of
 from gctrace_analyzer.analysis.durations import correct_durations, on_real_cpus
-from gctrace_analyzer.analysis.settings import known, setters
+from gctrace_analyzer.analysis.settings import known, releases, setters
 from gctrace_analyzer.analysis.settings.known import Settings
 from gctrace_analyzer.analysis.settings.of_containers import unused_settings
 from gctrace_analyzer.analysis.settings.regimes import as_table, goals_of
@@ -367,7 +367,7 @@ class LogFigures:
     @property
     def go_versions(self) -> str | None:
         """The Go versions that print these line formats, such as `go1.18+`."""
-        return known.versions(self.tables["processes"].iter_rows(named=True))
+        return releases.versions(self.tables["processes"].iter_rows(named=True))
 
     @cached_property
     def goal_set_by(self) -> dict[str, int]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from gctrace_analyzer.analysis.settings.known import versions
+from gctrace_analyzer.analysis.settings.releases import versions
 from gctrace_analyzer.testing import read_text
 from tests.helpers.facts import log_of
 

@@ -32,7 +32,7 @@ from gctrace_analyzer.ingest.rows import median, of_process
 from gctrace_analyzer.units import MIB, duration_text
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping
 
     from gctrace_analyzer.analysis.postmortem.death import Death
 
@@ -488,18 +488,3 @@ def _off_heap(memstats: pl.DataFrame, go: str | None) -> dict[str, Known]:
 
 def _mib(size: float | None) -> float | None:
     return None if size is None else size / MIB
-
-
-def versions(processes: Iterable[Mapping[str, Any]]) -> str | None:
-    """Returns the Go versions that print the line formats of these processes: `go1.18+`.
-
-    If the formats differ, returns how many there are; None if no version is known.
-    """
-    spans = {(row["go_version_min"], row["go_version_max"]) for row in processes}
-    if len(spans) != 1:
-        return f"{len(spans)} Go line formats" if spans else None
-    low, high = spans.pop()
-    # Lines of other traces may come from another program, or be written by hand.
-    if low is None or (go_version(low) or ()) > (go_version(high) or (math.inf,)):
-        return None
-    return f"go{low}+" if high is None else f"go{low}" if low == high else f"go{low}–{high}"

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import math
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import polars as pl
@@ -98,3 +99,18 @@ def is_before_limits(process: int | None, processes: pl.DataFrame, given: Any) -
     own = processes if process is None else processes.filter(process=process)
     newest = [given] if given else own["go_version_max"].to_list()
     return bool(newest) and not any(map(may_limit, newest))
+
+
+def versions(processes: Iterable[Mapping[str, Any]]) -> str | None:
+    """Returns the Go versions that print the line formats of these processes: `go1.18+`.
+
+    If the formats differ, returns how many there are; None if no version is known.
+    """
+    spans = {(row["go_version_min"], row["go_version_max"]) for row in processes}
+    if len(spans) != 1:
+        return f"{len(spans)} Go line formats" if spans else None
+    low, high = spans.pop()
+    # Lines of other traces may come from another program, or be written by hand.
+    if low is None or (go_version(low) or ()) > (go_version(high) or (math.inf,)):
+        return None
+    return f"go{low}+" if high is None else f"go{low}" if low == high else f"go{low}–{high}"
