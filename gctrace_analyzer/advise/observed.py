@@ -225,6 +225,8 @@ _IN_USE = (
 
 def _non_heap_mib(memstats: pl.DataFrame) -> float | None:
     """Returns all memory except heap objects, as GOMEMLIMIT counts it (memoryLimitHeapGoal)."""
+    if memstats.is_empty():
+        return None
     objects = pl.coalesce("heap_alloc_bytes", "alloc_bytes")
     parts = sum(pl.coalesce(names) for names in _IN_USE)
     rest = pl.coalesce(pl.col("sys_bytes") - pl.col("heap_idle_bytes"), parts)

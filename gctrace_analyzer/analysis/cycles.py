@@ -24,6 +24,7 @@ from gctrace_analyzer.ingest.rows import (
     after,
     at_least,
     before,
+    column_of,
     complete,
     each_process,
     follows,
@@ -279,7 +280,7 @@ FEWER_CPUS = pl.col("cpus") < pl.col("procs")
 
 def has_fewer_cpus(rows: pl.DataFrame) -> bool:
     """Returns whether there are fewer CPUs than GOMAXPROCS in any row with corrected durations."""
-    return bool(rows.select(FEWER_CPUS.any()).item())
+    return bool((column_of(rows, "cpus") < column_of(rows, "procs")).any())
 
 
 @cache

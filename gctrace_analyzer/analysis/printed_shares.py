@@ -13,7 +13,13 @@ import polars as pl
 from gctrace_analyzer.analysis.cycles import has_fewer_cpus
 from gctrace_analyzer.analysis.spans import select
 from gctrace_analyzer.ingest.gctrace.columns import end_s
-from gctrace_analyzer.ingest.rows import by_process, column_of, is_one_process, of_each_process
+from gctrace_analyzer.ingest.rows import (
+    by_process,
+    column_of,
+    complete,
+    is_one_process,
+    of_each_process,
+)
 from gctrace_analyzer.units import duration_text
 
 if TYPE_CHECKING:
@@ -114,7 +120,7 @@ def printed_last(cycles: pl.DataFrame) -> pl.DataFrame:
     The columns are `process`, `until_s`, `gc_num` and `percent`, a whole number. The runtime
     calculates it at the end of a cycle, which is `until_s`.
     """
-    printed = cycles.filter(column_of(cycles, _PRINTED).is_not_null())
+    printed = complete(cycles, _PRINTED)
     ends = end_s().alias("until_s"), pl.col("gc_num"), pl.col(_PRINTED).alias("percent")
     return of_each_process(printed, *(own.last() for own in ends))
 

@@ -56,9 +56,9 @@ RUN = "run"
 
 def begun_unread(cycles: pl.DataFrame, rejected: pl.DataFrame) -> list[str]:
     """Returns a note if a line behind the last cycle is the damaged first cycle of a process."""
-    begun = rejected.with_columns(first=_FIRST_CYCLE).drop_nulls("first")
-    if cycles.is_empty() or begun.is_empty():
+    if cycles.is_empty() or rejected.is_empty():
         return []
+    begun = rejected.with_columns(first=_FIRST_CYCLE).drop_nulls("first")
     needed = cycles["source", "line_no", "gc_num", "start_s"]
     own = needed.filter(pl.col("source") == needed["source"][-1])
     if not own["line_no"].is_sorted():

@@ -90,7 +90,7 @@ class Log:
     def container_reports(self) -> pl.DataFrame:
         """The container states, without those that only state settings."""
         states = self.tables["container_states"]
-        return rows_of.where(states, states["event"].ne_missing(STATED))
+        return states.filter(pl.col("event").ne_missing(STATED)) if len(states) else states
 
 
 @frozen

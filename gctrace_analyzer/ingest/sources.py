@@ -475,7 +475,7 @@ def _encoding(head: bytes) -> str:
 
 def _cleaned(data: bytes) -> bytes:
     """Returns the data as UTF-8 without blanks at the ends of lines, and terminal escapes."""
-    if data.find(b" \n", 0, LONG_LINE_BYTES) >= 0:
+    if core.contains_any(data[:LONG_LINE_BYTES], [b" \n"]):
         # An expression would look at each blank, which takes eight times as long.
         *lines, rest = data.split(b"\n")
         data = b"\n".join([*(line.rstrip(b" \t") for line in lines), rest])
