@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from distributed import Client
 
     from gctrace_analyzer.fleets.inputs import Item
+    from gctrace_analyzer.run import Run
 
 _FEW, _FEW_BYTES = 100, 16 << 20
 """Number and size of files that are read faster than processes start."""
@@ -221,6 +222,13 @@ def _with_kill(log: Item, kill: Item) -> Item:
     return replace(log, parts=(*kill.parts, replace(kill, parts=()), *log.parts))
 
 
+def _read(item: Item, how: WorkerOptions) -> Run:
+    from gctrace_analyzer.api import read
+
+    with inputs.all_opened(item, how.storage) as files:
+        return read(*files, **how.read)
+
+
 def _folder(item: Item) -> str:
     return item.name.rpartition("/")[0]
 
@@ -229,10 +237,7 @@ def _killed_log(logs: Sequence[Item], kill: Item, how: WorkerOptions) -> Item | 
     """Returns the only log in the folder of a kill, if their report says that it was killed."""
     if len(logs) != 1:
         return None
-    from gctrace_analyzer.api import read
-
-    with inputs.all_opened(_with_kill(logs[0], kill), how.storage) as files:
-        deaths = read(*files, **how.read).report().analysis.post_mortems
+    deaths = _read(_with_kill(logs[0], kill), how).report().analysis.post_mortems
     return logs[0] if all(death.process is not None for death in deaths) else None
 
 
@@ -240,10 +245,7 @@ def _log_of_pod(logs: Sequence[Item], kill: Item, how: WorkerOptions) -> Item | 
     """Returns the log whose path names the killed pod."""
     if not logs:
         return None
-    from gctrace_analyzer.api import read
-
-    with inputs.all_opened(kill, how.storage) as files:
-        pods = read(*files, **how.read).oom_kills["pod_uid"].drop_nulls().unique()
+    pods = _read(kill, how).oom_kills["pod_uid"].drop_nulls().unique()
     own = [log for log in logs if any(pod in log.name for pod in pods)]
     return own[0] if len(own) == 1 else None
 

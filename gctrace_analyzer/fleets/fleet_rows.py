@@ -19,7 +19,7 @@ from gctrace_analyzer.fleets.identity import IDENTITY, service_of
 from gctrace_analyzer.units import MIB
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from gctrace_analyzer.analysis.analysis import Analysis
     from gctrace_analyzer.analysis.postmortem.post_mortems import PostMortem
@@ -51,11 +51,13 @@ def rows_of(run: Run, item: Item, identity: Mapping[str, str]) -> list[Row]:
     runs = [run] if len(numbers) < 2 else [run.process(number) for number in numbers]
     rows = [
         {
-            **_of_file(run, item),
+            **_of_item(item),
+            "stretches": 1,
+            "rejected_lines": len(run.rejected),
             **row_of(own, alone=len(runs) == 1),
             **_identity(row, identity, run),
         }
-        for own, row in zip(runs, _process_rows(run), strict=True)
+        for own, row in zip(runs, run.processes.to_dicts() or [{}], strict=True)
     ]
     for row in rows:
         row["warnings"] += damage
@@ -162,14 +164,6 @@ def _warnings(report: Report) -> list[str]:
     ]
 
 
-def _of_file(run: Run, item: Item) -> Row:
-    return {
-        **_of_item(item),
-        "stretches": 1,
-        "rejected_lines": len(run.rejected),
-    }
-
-
 def _of_item(item: Item) -> Row:
     return {
         **dict.fromkeys(schema.names("fleet")),
@@ -178,12 +172,6 @@ def _of_item(item: Item) -> Row:
         "modified": item.modified,
         "parts": [part.name for part in item.parts] or None,
     }
-
-
-def _process_rows(run: Run) -> Iterator[Row]:
-    if run.processes.is_empty():
-        yield {}
-    yield from run.processes.iter_rows(named=True)
 
 
 def _identity(process: Mapping[str, Any], from_path: Mapping[str, str], run: Run) -> Row:
@@ -225,22 +213,19 @@ def _settings(report: Report) -> Row:
 
 def _findings(report: Report) -> Row:
     findings, verdict = report.analysis.findings, report.verdict
+    ids = [finding.id for finding in findings]
+    # Unless the limit is too low, there is none that is needed.
+    is_too_low = not {"GC015", "GC016"}.isdisjoint(ids)
     return {
-        "findings": [finding.id for finding in findings],
+        "findings": ids,
         "severity": max(
             (finding.severity for finding in findings), key=RANK.__getitem__, default=None
         ),
         "headline": verdict.sentence if verdict else None,
         "grows": verdict is not None and verdict.grows,
         "action": verdict.action.replace("\n", " ") if verdict else None,
-        "needed_limit_mib": _needed_limit_mib(report),
+        "needed_limit_mib": report.advice.higher_limit_mib if is_too_low else None,
     }
-
-
-def _needed_limit_mib(report: Report) -> float | None:
-    """Returns the GOMEMLIMIT that is needed; None if it is not too low, or if that is unknown."""
-    ids = {finding.id for finding in report.analysis.findings}
-    return report.advice.higher_limit_mib if ids & {"GC015", "GC016"} else None
 
 
 def _episodes(episodes: pl.DataFrame, span_s: float | None) -> Row:

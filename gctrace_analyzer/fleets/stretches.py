@@ -21,7 +21,7 @@ from gctrace_analyzer.frozen import frozen
 from gctrace_analyzer.ingest import chains
 from gctrace_analyzer.ingest.compression import compression
 from gctrace_analyzer.ingest.sniff import SNIFF_BYTES, sniff
-from gctrace_analyzer.ingest.sources import LONG_LINE_BYTES, Source
+from gctrace_analyzer.ingest.sources import LONG_LINE_BYTES, Source, encoding_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -43,6 +43,7 @@ _ORIGIN = tuple(name for name in schema.IDENTITY if name not in ("container_id",
 """The columns that identify a process in a fleet. A process may write to two streams, so the
 stream is not one of them."""
 
+_OF_VERDICT = ("severity", "headline", "action", "grows", "needed_limit_mib")
 _SUMS = ("episodes", "thrash_s", "oom_kills", "repaired_cycles")
 _FROM_FIRST = (
     "service", *_ORIGIN, "started_at", "go_version_min", "go_version_max", "first_gc", "file",
@@ -95,7 +96,7 @@ def is_text_log(file: IO[bytes]) -> bool:
     file.seek(0)
     head = file.read(SNIFF_BYTES)
     file.seek(0)
-    if compression(head) is not None or _is_utf16(head):
+    if compression(head) is not None or encoding_of(head) != "utf-8":
         return False
     return sniff(head, head.decode("utf-8", "replace")) == "log"
 
@@ -103,12 +104,6 @@ def is_text_log(file: IO[bytes]) -> bool:
 def is_log(source: Source) -> bool:
     """Returns whether the input, compressed or not, has one record per line."""
     return sniff(*source.head(SNIFF_BYTES)) == "log"
-
-
-def _is_utf16(head: bytes) -> bool:
-    return (
-        head[:2] in (b"\xff\xfe", b"\xfe\xff") or head[:4096].count(0) > len(head[:4096]) // 4
-    )
 
 
 def _stretch(data: bytes, start: int, begin: int, end: int) -> Stretch:
@@ -297,8 +292,7 @@ def _row(parts: Sequence[ProcessPart]) -> Row:
         | {
             "short": whole["cycles"] < DEFAULT.short_log_cycles
             or whole["gc_cpu_share"] is None,
-            "severity": worst["severity"],
-            **{name: worst[name] for name in ("headline", "action", "needed_limit_mib")},
+            **{name: worst[name] for name in _OF_VERDICT},
             "findings": _findings(every),
             "worst_episodes": fleet_rows.worst(
                 [episode for row in every for episode in row["worst_episodes"]]

@@ -402,7 +402,7 @@ def _whole_lines(file: IO[bytes] | IO[str]) -> bytes | str:
 
 def _decoded(blocks: Iterator[bytes], facts: SourceFacts) -> Iterator[bytes]:
     head = next(blocks, b"").removeprefix(codecs.BOM_UTF8)
-    facts.encoding = encoding = _encoding(head)
+    facts.encoding = encoding = encoding_of(head)
     decoder = codecs.getincrementaldecoder(encoding)("replace")
     has_only_cr: bool | None = None
     for block in chain((head,), blocks):
@@ -460,10 +460,10 @@ def _hint_for(folder: Path) -> str:
     )
 
 
-def _encoding(head: bytes) -> str:
+def encoding_of(head: bytes) -> str:
+    """Returns the encoding that the beginning of an input shows, for `bytes.decode`."""
     if head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
-        # Text that another shell appended to a PowerShell file is ASCII. Without its NUL bytes, the
-        # beginning is ASCII too.
+        # Another shell may have appended ASCII; then the beginning is ASCII too, but for NUL bytes.
         return "utf-8" if _ASCII_RECORD.search(head) else "utf-16"
     sample = head[:4096]
     # ASCII in UTF-16 has a NUL in every other byte; in a run of NULs, every byte is one.

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import math
 import re
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
@@ -23,21 +24,24 @@ if TYPE_CHECKING:
 
 # Determined for each stretch separately: what is wrong, and what to set.
 OF_STRETCHES = {
-    "stretches", "warnings", "findings", "severity", "headline", "action", "needed_limit_mib", "episodes", "worst_episodes",
-    "thrash_s", "limiter", "thrashes_at_end", "goal_set_by", "gogc_inferred", "log_check_points",
+    "stretches", "warnings", "findings", "severity", "headline", "action", "grows", "needed_limit_mib", "episodes",
+    "worst_episodes", "thrash_s", "limiter", "thrashes_at_end", "goal_set_by", "gogc_inferred", "log_check_points",
     *(name for name in schema.names("fleet") if name.startswith(("advice_", "saved_"))),
 }  # fmt: skip
 
 
-def in_parts(path: Path, stretch: int) -> list[Row]:
-    """The rows of a file that is read in ranges of bytes, each by its own task."""
+def results_of(path: Path, stretch: int) -> list[stretches.StretchResult]:
+    """The results of a file that is read in ranges of bytes, each by its own task."""
     how = worker.WorkerOptions(stretch=stretch)
     many = worker.batches([item(path)], how, files=16, size=1 << 24)
     assert len(many) > 1
     found = [each for batch in reversed(many) for each in worker.batch_rows(batch)]
-    return stretches.rows_of_file(
-        [each for each in found if not isinstance(each, dict)], item(path), {}
-    )
+    return [each for each in found if not isinstance(each, dict)]
+
+
+def in_parts(path: Path, stretch: int) -> list[Row]:
+    """The rows of such a file."""
+    return stretches.rows_of_file(results_of(path, stretch), item(path), {})
 
 
 def same(one: Row, other: Row, *, but: set[str] | None = None) -> None:
@@ -64,6 +68,15 @@ def test_a_file_read_in_stretches_has_the_same_figures(long_log: Path) -> None:
     (cut,) = in_parts(long_log, 60_000)
     assert cut["stretches"] == 7
     same(whole, cut, but=OF_STRETCHES)
+
+
+def test_the_verdict_on_a_file_is_that_of_its_worst_stretch(long_log: Path) -> None:
+    *others, first = results_of(long_log, 60_000)
+    (part,) = first.parts
+    worst = {"severity": "bad", "headline": "It grew.", "grows": True}
+    bad = replace(first, parts=(replace(part, row=part.row | worst),))
+    (row,) = stretches.rows_of_file([bad, *others], item(long_log), {})
+    assert {name: row[name] for name in worst} == worst
 
 
 @pytest.mark.parametrize(

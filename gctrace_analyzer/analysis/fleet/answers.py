@@ -279,16 +279,12 @@ def _interval(services: pl.DataFrame, name: str) -> dict[str, float]:
 
     The errors of different services are independent, so their squares are added.
     """
-    middle = services[name].fill_null(0)
-    ends = {
-        end: math.sqrt(float(((services[f"{name}{end}"].fill_null(0) - middle) ** 2).sum()))
-        for end in ("_low", "_high")
-    }
-    total = float(middle.sum())
+    low, middle, high = (services[f"{name}{end}"].fill_null(0) for end in ("_low", "", "_high"))
+    total, below, above = float(middle.sum()), low - middle, high - middle
     return {
         name: total,
-        f"{name}_low": total - ends["_low"],
-        f"{name}_high": total + ends["_high"],
+        f"{name}_low": total - math.hypot(*below),
+        f"{name}_high": total + math.hypot(*above),
     }
 
 

@@ -86,17 +86,16 @@ def _gc_cpu(rows: pl.DataFrame) -> pl.DataFrame:
 def _advised() -> pl.Expr:
     """Returns the recommended setting, in the form of `one_setting`; null if it is the present."""
     gogc = pl.col("advice_gogc").cast(pl.Int64).cast(pl.String).fill_null("off")
-    setting = pl.struct(gogc.alias("gogc"), limit="advice_memory_limit_mib", most=_UNKNOWN)
+    setting = pl.struct(gogc.alias("gogc"), limit="advice_memory_limit_mib", most=_NONE)
     return pl.when("advice_changes").then(setting)
 
 
-_UNKNOWN = pl.lit(None, pl.Float64)
+_NONE = pl.lit(None, pl.Float64)
 
 
-def _at_least(limit: pl.Expr, most: pl.Expr = _UNKNOWN) -> pl.Expr:
-    """Returns a setting that leaves GOGC as it is, null without a limit (MiB)."""
-    setting = pl.struct(gogc=pl.lit(None, pl.String), limit=limit, most=most)
-    return pl.when(limit.is_not_null()).then(setting)
+def _at_least(limit: pl.Expr, most: pl.Expr = _NONE) -> pl.Expr:
+    """Returns a setting that leaves GOGC as it is; with a null for the limit (MiB), it is none."""
+    return pl.struct(gogc=pl.lit(None, pl.String), limit=limit, most=most)
 
 
 def own_setting() -> pl.Expr:
