@@ -165,16 +165,15 @@ def worst_cycles(corrected: pl.DataFrame, printed: pl.DataFrame, most: int) -> p
 def longest_ms(corrected: pl.DataFrame, *names: str) -> float | None:
     """Returns the longest duration as its line prints it; None if all are unknown."""
     rows = ((name, corrected[name].arg_max()) for name in names)
+    shapes = column_of(corrected, "format")
     known = [
-        _as_printed(corrected[name][row], corrected["format"][row])
-        for name, row in rows
-        if row is not None
+        _as_printed(corrected[name][row], shapes[row]) for name, row in rows if row is not None
     ]
     return max(known, default=None)
 
 
 @lru_cache(64)
-def _as_printed(duration_ms: float, shape: str) -> float:
+def _as_printed(duration_ms: float, shape: str | None) -> float:
     printed = printed_ms(pl.lit(duration_ms), pl.lit(shape))
     return pl.select(printed).item()  # type: ignore[no-any-return]
 

@@ -61,6 +61,8 @@ class KeyFigure:
     note: str
     trend: Sequence[float | None] = ()
     level: str = ""
+    keeps_trend: bool = False
+    """Whether the end of its note gives way first, where there is no room for both."""
 
 
 @frozen

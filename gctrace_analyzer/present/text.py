@@ -159,7 +159,9 @@ def _figure(figure: KeyFigure, columns: int, end: int) -> Line:
     room = columns - len(left) - len(value) - 5
     # Below 80 columns, only some rows would have room for a trend.
     trend = f"{sparkline(figure.trend)}  " if figure.trend and width() >= WIDTH else ""
-    note = _within(f"{trend}{figure.note}", room)
+    note = f"{trend}{figure.note}"
+    if figure.keeps_trend:
+        note = _within(note, room)
     if len(note) > room:
         note = _within(figure.note, room)
     return (

@@ -56,7 +56,7 @@ def test_whatif_says_that_all_settings_fit_the_container() -> None:
 @pytest.mark.parametrize("value", ["9.0 %", "0.29–0.40 %", "between 0.29 and 0.40 %"])
 def test_a_row_keeps_its_trend_before_the_end_of_its_note(value: str) -> None:
     note = "under 0.01 of 2 CPUs; 0.57 % with idle marking; of these cycles"
-    rows = (KeyFigure("GC CPU", value, note, range(10), "ok"),)
+    rows = (KeyFigure("GC CPU", value, note, range(10), "ok", keeps_trend=True),)
     (row,) = plain((Figures(rows),)).splitlines()
     assert "▁▂▃▃▄▅▆▆▇█  under 0.01 of 2 CPUs" in row
     assert row.endswith(" ok")

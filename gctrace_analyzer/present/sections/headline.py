@@ -276,7 +276,7 @@ def _with_level(report: Report, label: str, value: str, note: str, level: str) -
         # The room for the heap helps to explain why a program was killed.
         own = "" if _death(report) is not None else own
         own = "warn" if too_large_for_container(report.advice) else own
-    return KeyFigure(label, value, note, level=own)
+    return KeyFigure(label, value, note, level=own, keeps_trend=level == "gc_cpu")
 
 
 def _cores(report: Report) -> str:
