@@ -32,7 +32,8 @@ from gctrace_analyzer.units import cores_text, cpus_text, duration_text, size_te
     "is over {t.gc_cpu_warn:.0%} of CPUs × time; bad over {t.gc_cpu_bad:.0%}. Needs at least "
     "{t.min_cycles} cycles after {t.warm_up_s:g} s, and {t.min_span_s:g} s. If pauses take "
     "over {t.stopped_gc_share:.0%} of it, long pauses (GC009, GC010) are the cause; if one cycle "
-    "takes more than half of it, the cause is what ran at that time. If metrics do not show GOGC, "
+    "takes more than half of it, and over twice its share of all live heaps, the cause is what ran "
+    "at that time. If metrics do not show GOGC, "
     "and a cycle allocates less than {t.metrics_thrash_room_unknown:.0%} of the heap goal, the "
     "cause is a low GOGC or a memory limit.",
     advice=f"Use a recommended setting, or {ALLOCATE_LESS}.",
@@ -57,19 +58,32 @@ def high_gc_cpu(facts: ProcessFacts) -> Iterator[Evidence]:
     of_pauses = _in_pauses(facts) if stopped is None else own
     used, cpus = facts.summary.gc_cpu_most_cores, facts.summary.cpus
     of_cores = "" if used is None or not cpus else f": {cores_text(used, cpus)}"
-    costs_ms = facts.cycles["gc_cpu_ms"]
-    is_one = 2 * maximum(costs_ms) > total(costs_ms) and not facts.summary.missing_cycles
-    why = of_pauses or (", most of it in one cycle" if is_one else _why_often(facts))
+    one = _costliest(facts)
+    is_odd = one is not None and not one
+    why = of_pauses or (_why_often(facts) if one is None else f", most of it in one cycle{one}")
     yield Evidence(
         "bad" if share > t.gc_cpu_bad else "warn",
         f"GC takes {of_cpu}{of_pauses or of_cores}.",
         {"gc_cpu_share": share, "gc_cpu_cores": facts.summary.gc_cpu_cores},
-        examples=example_lines(facts.cycles, "gc_cpu_ms" if is_one else "gc_cpu_share"),
+        examples=example_lines(facts.cycles, "gc_cpu_share" if one is None else "gc_cpu_ms"),
         headline=f"GC takes {of_cpu}{why}.",
-        advice=f"{CHECK_CPUS}." if stopped or is_one else _RAISE if _room(facts) else None,
-        advises="check-cpus" if stopped or is_one else None,
+        advice=f"{CHECK_CPUS}." if stopped or is_odd else _RAISE if _room(facts) else None,
+        advises="check-cpus" if stopped or is_odd else None,
         explained_by=(*high_gc_cpu.explained_by, "GC010", "GC009") if stopped else None,
     )
+
+
+def _costliest(facts: ProcessFacts) -> str | None:
+    """Returns what explains the cost of the cycle that takes most of GC CPU; None without one.
+
+    It is empty if the live heap does not: then something else ran on the CPUs at that time.
+    """
+    costs_ms, live_mib = facts.cycles["gc_cpu_ms"], facts.cycles["heap_live_mib"].fill_null(0)
+    if 2 * maximum(costs_ms) <= total(costs_ms) or facts.summary.missing_cycles:
+        return None
+    marked_mib = live_mib[costs_ms.arg_max() or 0]
+    is_odd = maximum(costs_ms) * total(live_mib) > 2 * total(costs_ms) * marked_mib
+    return "" if is_odd else f", which marked {marked_mib:,} MiB"
 
 
 def _in_pauses(facts: ProcessFacts) -> str:

@@ -47,6 +47,17 @@ def test_the_cost_of_a_single_cycle_is_not_explained_by_how_often_gc_runs() -> N
     assert finding.examples[0].endswith(":9")
 
 
+def test_the_cost_of_a_cycle_that_marks_most_is_explained_by_its_live_heap() -> None:
+    """The heap doubles until the program ends, and so does the work of each cycle."""
+    text = log_of(
+        8, every=1.0, live=lambda n: 2**n, start=lambda n: 2**n, goal=lambda n: 2**n,
+        end=lambda n: 2**n, background=lambda n: round(5 * 2.1**n),
+    )  # fmt: skip
+    (finding,) = matches(cpu.high_gc_cpu, facts_of(text))
+    assert finding.headline.endswith(", most of it in one cycle, which marked 256 MiB.")
+    assert "allocate less" in finding.advice
+
+
 def test_a_wait_that_counts_for_all_cpus_is_not_explained_by_the_allocation_rate() -> None:
     lines = log_of(20, every=0.4, mark=60, background=100).split("\n")
     lines[8] = lines[8].replace(": 0.02+", ": 300+").replace(", 0.04+", ", 600+")
