@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 import gctrace_analyzer as gca
 from gctrace_analyzer.errors import UnreadableInputError
 from gctrace_analyzer.ingest import sources
+from gctrace_analyzer.present.sections import memory_parts
 from gctrace_analyzer.testing import read_text
 from tests.helpers.lines import LINES
 from tests.helpers.logs import logfile, records
@@ -201,6 +202,17 @@ def test_lines_of_other_traces_belong_to_the_cycles_of_their_own_input() -> None
 
 def test_a_log_of_other_traces_alone_has_no_process() -> None:
     assert companions(read_text(f"{LINES['scav21']}\n")) == [(None, None)]
+
+
+def test_a_line_of_the_scavenger_that_no_release_prints_with_the_cycles_is_a_quotation() -> (
+    None
+):
+    """An explanation below a log may be copied from one of an older release."""
+    old = "scvg0: inuse: 6, idle: 12, sys: 18, released: 0, consumed: 18 (MB)"
+    run = read_text("\n".join([*records(9), LINES["scav21"], f"11. e.g. {old}"]) + "\n")
+    assert companions(run) == [(0, 9), (None, 9)]
+    assert run.processes["go_version_min"][0] == "1.21"
+    assert not any("18.0 MiB" in text for text in memory_parts.of_scavenger(run.report()))
 
 
 @pytest.mark.parametrize("count", [1, 2, 3, 4])

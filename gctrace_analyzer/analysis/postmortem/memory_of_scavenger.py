@@ -15,9 +15,13 @@ if TYPE_CHECKING:
 
 
 def last_scavenge(tables: Mapping[str, pl.DataFrame]) -> Row | None:
-    """Returns the last line with the total of returned memory; None without one."""
+    """Returns the last line with the total of returned memory; None without one.
+
+    In a log with cycles, a line without a process is a quotation.
+    """
     lines = tables["scavenges"]
-    known = lines.drop_nulls("released_total_kib") if len(lines) else lines
+    needed = ["released_total_kib", *["process"] * bool(len(tables["cycles"]))]
+    known = lines.drop_nulls(needed) if len(lines) else lines
     return None if known.is_empty() else known.row(-1, named=True)
 
 

@@ -8,6 +8,9 @@ from itertools import chain
 
 import polars as pl
 
+from gctrace_analyzer.ingest.gctrace.grammar import SHAPES, Shape
+from gctrace_analyzer.ingest.rows import distinct
+
 COMPANIONS = ("scavenges", "pacer", "scans")
 """The tables of these lines."""
 
@@ -32,7 +35,7 @@ def companions_of(
     if not frames:
         return pl.DataFrame()
     lines = pl.concat(frames, how="diagonal")
-    near = cycles.select("source", "line_no", "process", "gc_num")
+    near = cycles.select("source", "line_no", "process", "gc_num", shape="format")
     if not near["line_no"].is_sorted():
         near = near.sort("line_no")
     before = lines.select("source", "line_no").join_asof(
@@ -42,15 +45,34 @@ def companions_of(
         near, on="line_no", by="source", strategy="forward", check_sortedness=False
     )
     # The first and the last lines have a cycle on only one side.
-    process = (
-        pl.when(precedes := lines["format"].cast(pl.String).is_in(_BEFORE_THEIR_CYCLE))
-        .then(after["process"].fill_null(before["process"]))
-        .otherwise(before["process"].fill_null(after["process"]))
-    )
+    precedes = lines["format"].cast(pl.String).is_in(_BEFORE_THEIR_CYCLE)
+    of_cycle = [
+        pl.when(precedes)
+        .then(after[name].fill_null(before[name]))
+        .otherwise(before[name].fill_null(after[name]))
+        for name in ("process", "shape")
+    ]
     num = pl.when(precedes).then(after["gc_num"]).otherwise(before["gc_num"])
-    return lines.with_columns(
-        process.alias("process"), num.alias("after_gc" if table == "scavenges" else "gc_num")
+    placed = lines.with_columns(
+        *of_cycle, num.alias("after_gc" if table == "scavenges" else "gc_num")
     )
+    # A text quotes the line of another program.
+    is_quoted = pl.any_horizontal(
+        pl.lit(value=False),
+        *(
+            (pl.col("format") == line) & (pl.col("shape") == cycle)
+            for line in distinct(lines, "format")
+            for cycle in distinct(near, "shape")
+            if _are_of_different_releases(SHAPES[line], SHAPES[cycle])
+        ),
+    )
+    of_own = pl.when(~is_quoted.fill_null(value=False)).then("process").alias("process")
+    return placed.with_columns(of_own).drop("shape")
+
+
+def _are_of_different_releases(one: Shape, other: Shape) -> bool:
+    """Returns whether no release of Go prints both formats."""
+    return one.is_before(other.go_min) or other.is_before(one.go_min)
 
 
 def counted(tables: Iterable[Iterable[pl.DataFrame]]) -> Counter[str]:

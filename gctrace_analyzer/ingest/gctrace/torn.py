@@ -44,7 +44,6 @@ if TYPE_CHECKING:
 
     import polars as pl
 
-
 _REASONS = {
     "long": "longer than 1 MiB",
     "range": "a number is larger than any that the runtime prints",
@@ -63,7 +62,8 @@ _NO_RECORD = "begins like a record, and does not go on like one of any Go releas
 _BEGINS = re.compile(r"gc #?\d+ @\d+(?:\.\d+)?s -?\d+%: ")
 _WITH_COMMAS = re.compile(r"@\d+,\d+s -?\d+%: \d+,\d+\+")
 _WITHOUT_COLON = re.compile(r"gc #?\d+ @\d+\.\d+s -?\d+% +\d+(?:\.\d+)?\+")
-
+# A sentence about a record: the runtime writes a percentage after the time.
+_EXPLAINED = re.compile(r"gc #?\d+ @\d+(?:\.\d+)?s ?[:：,，、（(]")
 _ELLIPSIS = re.compile(r"\.\.\.|…")
 
 _MAX_TEARS = 3
@@ -364,7 +364,7 @@ def _reason(suspect: Suspect) -> str | None:
     is_record = all(words in suspect.text for words in (" ms clock,", " ms cpu,", "->", " MB"))
     if suspect.kind == "piece" and not _PIECE_WORDS.fullmatch(suspect.text):
         return _WRONG_ORDER if is_record else None
-    if suspect.kind != "head":
+    if suspect.kind != "head" or _EXPLAINED.match(suspect.text):
         return _REASONS.get(suspect.kind)
     text = suspect.text.rstrip(" .…")
     if _ELLIPSIS.search(text):
