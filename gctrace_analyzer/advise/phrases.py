@@ -130,7 +130,8 @@ def worst_costs(analysis: Analysis, of: int | None = None) -> Iterator[str]:
     """Yields what GC costs: in a process, or in the one with most GC CPU, and its name."""
     ran = analysis.own_processes["process"]
     own, coarse = {number: analysis.summary_of(number) for number in ran}, analysis.too_coarse
-    if of is not None or len(analysis.tables["processes"]) < 2:
+    is_blind = {"gc_cpu", "pauses"} <= {*coarse}
+    if of is not None or len(analysis.tables["processes"]) < 2 or is_blind:
         late_ms = longest_pause_after_start_up(analysis)
         last = last_printed(analysis, of)
         yield from costs(own.get(of, analysis.summary), coarse, last, late_ms)

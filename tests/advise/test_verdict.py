@@ -603,6 +603,18 @@ def test_cycles_of_a_later_build_do_not_hide_those_of_a_program(second: str) -> 
     assert "those of the Go toolchain" in getattr(built.report().verdict, "sentence", "")
 
 
+def test_a_clock_that_shows_nothing_of_several_processes_is_said_in_a_sentence() -> None:
+    cycle = (
+        "gc {} @0.0{:02}s 0%: 0+0+0 ms clock, 0+0/0/0+0 ms cpu, 4->5->1 MB, 5 MB goal, 8 P\n"
+    )
+    text = "".join(cycle.format(n, 4 * n) for of in (24, 3) for n in range(1, of))
+    reached = read_text(text).report().verdict
+    assert reached is not None
+    assert reached.sentence.endswith(
+        ": the clock of the log is too coarse for the CPU time of GC and for its pauses."
+    )
+
+
 def test_no_process_that_go_vet_starts_is_judged_as_the_program() -> None:
     """Every process may be behind the figures of all; the last one costs nothing."""
     vetted = "# p\n# [p]\n" + log_of(2, every=0.01)

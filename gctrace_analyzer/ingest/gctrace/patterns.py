@@ -19,7 +19,7 @@ from gctrace_analyzer.ingest.sources import LONG_LINE_BYTES
 # literals in a regular expression are three times as fast here as Aho-Corasick.
 HINT = r" @|gc\d|GC f|scvg|scav|pacer|scan:| ms c|MB "
 
-MODERN_HEAD = r"gc #?\d+ @\d"
+MODERN_HEAD = r"gc #?\d+ +@\d"
 HEADS: tuple[tuple[str, tuple[Shape, ...]], ...] = (
     (MODERN_HEAD, MODERN),
     (r"gc\d+\(\d+\): \d", OLD),
@@ -49,6 +49,7 @@ _SEPARATORS = (
     # A one-digit number is the end of one pair and the beginning of the next.
     *(2 * ((r"(\d) +([+/]|->) +(\d)", "${1}${2}${3}"),)),
     (r"(\d) *(ms|MB|P)\b", "${1} ${2}"),
+    (r"\bgc (#?\d+) +@", "gc ${1} @"),
     (r"\b(clock|cpu|MB|goal|stacks|globals),? *(\d)", "${1}, ${2}"),
 )
 """Separators in a record since Go 1.5 and what the runtime prints: log pipelines add blanks around

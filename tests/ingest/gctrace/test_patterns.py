@@ -43,6 +43,21 @@ def test_a_record_with_other_separators_reads_as_it_was_printed(
     assert run.rejected.is_empty()
 
 
+@pytest.mark.parametrize("compiled", [True, False])
+def test_records_that_an_author_aligned_are_read(
+    *, compiled: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if not compiled:
+        monkeypatch.setattr(core, "compiled", lambda: None)
+    aligned = [re.sub(r"^gc (\d) @", r"gc \1   @", each) for each in records(12)]
+    run = read_text("\n".join(aligned) + "\n")
+    assert run.cycles.drop("repaired").equals(
+        read_text("\n".join(records(12)) + "\n").cycles.drop("repaired")
+    )
+    assert run.cycles["repaired"].sum() == 9
+    assert run.rejected.is_empty()
+
+
 def test_text_after_a_whole_record_is_no_reason_to_repair_it() -> None:
     run = read_text(f"{LINES['gc18']} sum 3 + 4 took 12ms\n")
     assert not run.cycles["repaired"].any()
