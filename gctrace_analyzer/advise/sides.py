@@ -246,12 +246,8 @@ class Side:
 
     @property
     def load_is_given(self) -> bool:
-        """False if the program is certainly CPU-bound: its allocation rate is then a result.
-
-        What holds up its threads slows allocation during marking as well, so that it is uncertain.
-        """
-        load = self.baseline.load
-        return load is None or not load.is_surely_bound or self.circumstances.delay is not None
+        """False if the program is certainly CPU-bound: its allocation rate is then a result."""
+        return self.baseline.load is None or not self.baseline.load.is_surely_bound
 
     @property
     def has_fixed_rate(self) -> bool:
@@ -347,6 +343,9 @@ def _compare_two(
     given = before.load_is_given and after.load_is_given
     # A few cycles may seem to allocate less during marking; the other side refutes that.
     given |= before.has_fixed_rate or after.has_fixed_rate
+    # What holds up threads slows allocation during marking as well.
+    delayed = before.circumstances.delay or after.circumstances.delay
+    given |= measurement is None and delayed is not None
     paired = places = None
     if measurement is not None:
         places = measurement.both(after.label)

@@ -188,9 +188,7 @@ def test_dumps_that_count_nothing_show_their_goals_and_what_is_missing(
         shown["".join(words[:1])] = " ".join(capsys.readouterr().out.split())
     assert "GOGC 150 (metrics)" in shown[""]
     assert "The heap goal was 80.0 to 82.0 MiB within 30 s." in shown[""]
-    said = "several dumps with their times, such as `(date; curl -s URL/metrics) >> dumps.txt`"
-    assert all(said in shown[command] for command in ("recommend", "whatif"))
-    assert "record NumGC and PauseTotalNs too" in shown[""]
+    assert all("record NumGC and PauseTotalNs too" in text for text in shown.values())
     why = "the input does not show what GC costs now."
     assert f"No recommendation: {why}" in shown["recommend"]
     assert f"No prediction: {why}" in shown["whatif"]
