@@ -91,6 +91,20 @@ def test_a_program_that_was_asked_to_end_was_not_killed() -> None:
 
 
 @pytest.mark.parametrize(
+    ("comm", "advice"),
+    [
+        ("go", "If go is part of the Go toolchain, build where there is more memory"),
+        ("uvicorn", "Limit the memory of uvicorn by its own settings"),
+    ],
+)
+def test_a_well_known_program_is_not_asked_whether_it_is_written_in_go(
+    comm: str, advice: str
+) -> None:
+    (death,) = read_text(LIMIT.replace("(api)", f"({comm})")).post_mortems()
+    assert death.advice[0].startswith(advice)
+
+
+@pytest.mark.parametrize(
     ("resident", "advice"),
     [
         (

@@ -190,7 +190,7 @@ def _warnings(intervals: pl.DataFrame, figures: dict[str, Any]) -> Iterator[str]
             else "their frequency is unknown"
         )
         yield (
-            f"The metrics do not count GC cycles, so {unknown}; "
+            f"The input does not count GC cycles, so {unknown}; "
             "go_gc_duration_seconds of Prometheus and NumGC of expvar do."
         )
     elif figures["gc_cpu_share"] is None and figures["cycles"]:
@@ -208,11 +208,11 @@ def _warnings(intervals: pl.DataFrame, figures: dict[str, Any]) -> Iterator[str]
     shown = intervals.filter(pl.col("limit_is_shown"))["memory_limit_mib"].unique().sort()
     if len(shown):
         limits = " and ".join(f"{limit:.0f} MiB" for limit in shown)
-        yield f"No metric shows GOMEMLIMIT; the heap goal follows a limit of {limits}."
+        yield f"Nothing shows GOMEMLIMIT; the heap goal follows a limit of {limits}."
     yield from _limiter(intervals)
     yield from goroutines.growth(intervals)
     if figures["stw_max_ms"] is not None:
-        yield "Metrics show one pause per cycle: the sum of its two pauses."
+        yield "A pause is the sum of the two pauses of its cycle."
     if "live_heap_p50_mib" in figures["estimated"]:
         yield f"The live heap is estimated from the heap goal{_how_estimated(intervals)}."
 

@@ -47,7 +47,7 @@ EARLIER_GC = (
 )
 
 _BUILD_LESS = (
-    "If it is part of the Go toolchain, build where there is more memory, or less at a time "
+    "If {} is part of the Go toolchain, build where there is more memory, or less at a time "
     "(`go build -p 1`)."
 )
 FIND_PRESSURE = (
@@ -358,7 +358,7 @@ def without_cycles(
     """
     limit, victim = facts.limit.limit_mib, facts.death.victim
     if victim in TOOLCHAIN:
-        yield _BUILD_LESS
+        yield _BUILD_LESS.format(victim)
         return
     is_of_child = facts.death.is_inside and facts.death.exit_code is not None
     with_go = shared_place(facts.death, tables["processes"])

@@ -23,7 +23,7 @@ _NOT_GO = _names(
     python ipython pypy java node nodejs deno bun ruby irb rails puma unicorn sidekiq perl php
     php-fpm php-cgi lua luajit erl beam elixir dotnet mono mono-sgen ghc runghc julia rscript
     octave matlab swift kotlin scala sbt gradle mvn clojure guile racket tclsh uwsgi gunicorn
-    celery jupyter jupyter-lab jupyter-notebook ipykernel_launcher bash sh dash zsh fish ksh
+    uvicorn celery jupyter jupyter-lab jupyter-notebook ipykernel_launcher bash sh dash zsh fish ksh
     tcsh csh busybox sshd ssh scp sftp sftp-server login su sudo cron crond atd agetty getty
     tmux screen mosh-server awk gawk mawk sed grep egrep rg cat cp mv rm dd ls ln du df find
     xargs sort uniq wc tee head tail cut tr split paste join comm shuf base64 md5sum sha1sum
@@ -35,7 +35,7 @@ _NOT_GO = _names(
     fwupdmgr gcc g++ cc c++ cpp cc1 cc1plus cc1obj clang clang++ clangd rustc rustdoc cargo
     rust-analyzer ld ld.lld lld ld.gold mold as ar collect2 lto1 lto-wrapper make gmake cmake
     ctest ninja meson bazel ccache javac swiftc npm npx yarn pnpm webpack eslint
-    vite git git-remote-http git-upload-pack git-index-pack svn hg postgres postmaster
+    vite vitest jest git git-remote-http git-upload-pack git-index-pack svn hg postgres postmaster
     postgresql pgbouncer mysqld mysql mysqldump mariadbd mariadb mongod mongos redis-server
     redis-sentinel redis-cli redis valkey-server keydb-server memcached sqlite3 clickhouse
     clickhouse-server clickhouse-serv elasticsearch opensearch cassandra kafka zookeeper

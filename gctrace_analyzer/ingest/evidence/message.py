@@ -52,7 +52,7 @@ LOCKED_MEMORY, AT_START, METADATA = "locked memory", "at start", "metadata"
 ARENA_FULL = "arena full"
 """Kinds of `runtime_fatal`."""
 
-TOOLCHAIN = ("compile", "link")
+TOOLCHAIN = ("compile", "link", "go")
 """The programs of the Go toolchain that need most memory. Other programs may have these names."""
 
 LARGEST_STEP_MIB = 64

@@ -99,7 +99,9 @@ class _Reader:
             about |= self.event[1]
         line_no, above, place = self.above
         is_next = above and message.line_no == line_no + 1
-        is_rest = oom_lines.CUT.search(above) or not self.handles(text)
+        # Up to Linux 4.20, "Killed process" is a line of its own.
+        is_own = self.handles(text) or (message.ident and text.startswith("Killed process"))
+        is_rest = oom_lines.CUT.search(above) or not is_own
         if is_next and oom_lines.WRAPPED.match(text) and is_rest:
             text, about = above + " " * (above[-1] not in "-,=/") + text.lstrip(), place
         else:
@@ -195,9 +197,14 @@ class _Reader:
     def kill(self, match: re.Match[str], about: Row) -> None:
         before, after = match.string[: match.start()], match.string[match.end() :]
         quoted = '"' in before and not re.search(r'[Mm]essage(?:\\*")?[=:] ?\\*"$', before)
+        pid, host = numbers.whole(match["pid"]), about["host"]
+        unnamed = self.open.get(None)
+        if unnamed and host not in self.open and (unnamed.announced or {}).get("pid") == pid:
+            # The head of its first lines was cut off or wrapped.
+            self.open[host] = self.open.pop(None)
         incident = self.open.get(about["host"])
         announced = (incident and incident.announced) or {}
-        announced_pid = announced.get("pid") == numbers.whole(match["pid"])
+        announced_pid = announced.get("pid") == pid
         sized = match["message"] or "total-vm:" in after or "anon-rss:" in after
         if not self.kernel and (quoted or not (sized or announced_pid or match["uid1"])):
             return

@@ -47,8 +47,9 @@ INVOKED = re.compile(
     r"gfp_mask=(?P<gfp_mask>0x[0-9a-f]+(?:\([^)]{0,300}\))?).{0,200}?order=(?P<order>-?\d+)"
 )
 CONTEXT = re.compile(
-    r"oom-kill:constraint=(?P<constraint>CONSTRAINT_\w+),nodemask=(?:\(null\)|(?P<nodemask>[^=]*)),"
-    r"cpuset=(?P<cpuset>[^=]*),mems_allowed=(?P<mems_allowed>[\d,-]*)(?:,oom_memcg=(?P<oom_memcg>[^=]*)"
+    r"oom-kill:constraint=(?P<constraint>CONSTRAINT_\w+),nodemask=(?:\(null\)|(?P<nodemask>[^=]*))"
+    # Only with CONFIG_CPUSETS.
+    r"(?:,cpuset=(?P<cpuset>[^=]*),mems_allowed=(?P<mems_allowed>[\d,-]*))?(?:,oom_memcg=(?P<oom_memcg>[^=]*)"
     r"|(?P<global>,global_oom))?,task_memcg=(?P<task_memcg>[^=]*),task=(?P<comm>.{0,64}),"
     r"pid=(?P<pid>\d+),uid=(?P<uid>\d+)"
 )

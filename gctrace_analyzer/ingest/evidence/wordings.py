@@ -496,5 +496,14 @@ _DYNO_MIB = 512
 
 
 def quota_mib(used_mib: float, pct: float) -> float:
-    """Returns the quota of a dyno, a multiple of 512 MiB; 0 if the percentage is too small."""
-    return float(_DYNO_MIB * round(100 * used_mib / pct / _DYNO_MIB)) if pct else 0.0
+    """Returns the quota of a dyno, in most cases a multiple of 512 MiB; 0 if it is unknown.
+
+    >>> quota_mib(807, 157.7), quota_mib(619, 118.5), quota_mib(3, 0.0)
+    (512.0, 522.0, 0.0)
+    """
+    if not (pct and used_mib):
+        return 0.0
+    quota = 100 * used_mib / pct
+    usual = _DYNO_MIB * max(round(quota / _DYNO_MIB), 1)
+    # The use is cut to whole MiB, and the percentage rounded to a digit.
+    return float(usual if abs(usual / quota - 1) < 1 / used_mib + 0.1 / pct else round(quota))

@@ -15,8 +15,16 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from gctrace_analyzer.ingest import numbers
-from gctrace_analyzer.ingest.memstats import mappings, pprof
+from gctrace_analyzer.ingest.memstats import fields, mappings, pprof
+from gctrace_analyzer.ingest.memstats.size_sentences import (
+    DIGIT,
+    MUCH,
+    alone,
+    mib,
+    of_heap,
+    sentences,
+    whole_text,
+)
 from gctrace_analyzer.ingest.metrics import exposition
 from gctrace_analyzer.units import MIB, size_text
 
@@ -172,14 +180,17 @@ def sizes(text: str, *, prose: bool = True) -> dict[str, int]:
     r"""Returns the sizes of the only process or container that a text shows, in bytes.
 
     If there are several different sizes of a kind, none is returned. Without `prose`, only output
-    of tools counts, and no name that may occur in a sentence.
+    of tools counts, and no name that may occur in a sentence. `digit` is the unit of the last
+    digit of the coarsest size, if that is a MiB or more.
 
     >>> sizes("  PID   RSS COMMAND\n 8812 20480 ledger"), sizes("RSS: 3.0 GiB")
-    ({'resident': 20971520}, {'resident': 3221225472})
+    ({'resident': 20971520}, {'resident': 3221225472, 'digit': 107374182})
     """
     known: dict[str, set[int]] = {}
     for fact, size in (*_of_pairs(text, prose=prose), *_of_tables(text)):
         known.setdefault(fact, set()).add(size)
+    if DIGIT in known:
+        known[DIGIT] = {max(known[DIGIT])}
     own = {fact: of_fact.pop() for fact, of_fact in known.items() if len(of_fact) == 1}
     own |= {fact[6:]: size for fact, size in own.items() if fact.startswith("total_")}
     if len(resident := [int(match[1]) for match in _OF_SMAPS.finditer(text)]) > 1:
@@ -209,7 +220,7 @@ def added_to(part: Part, heap_mib: float | None = None) -> list[str]:
         *(f"{about}{_AT_OTHER_TIME * ended}" for about in parts),
         *_of_processes(text),
         *mappings.of_mappings(text),
-        *pprof.of_table(text, _whole(known)),
+        *pprof.of_table(text, whole_text(known)),
     ]
     if part.memstats is None or "pause_max_s" not in part.memstats.columns:
         notes += exposition.of_pauses(text)
@@ -218,10 +229,11 @@ def added_to(part: Part, heap_mib: float | None = None) -> list[str]:
     if rss is None and (dumps or frame is not None) and not _has_resident(part, known):
         rss = known.get("charged")
         charged = "charged to the container, with page cache, are counted as resident memory."
-        notes += [f"The {_mib(rss)} {charged}"] if rss else []
+        notes += [f"The {mib(rss)} {charged}"] if rss else []
     # The cache of a container is not part of what is resident.
     files = known.get("file") if "resident" in known and "cache" not in known else None
     own = {"rss_bytes": rss, "rss_file_bytes": files, "rss_peak_bytes": known.get("peak")}
+    own["resolution_bytes"] = known.get(DIGIT)
     is_all = not any(part.facts.found.values())
     if is_all and not notes:
         notes += alone(sizes(text, prose=False), heap_mib)
@@ -233,11 +245,13 @@ def added_to(part: Part, heap_mib: float | None = None) -> list[str]:
             states = part.rows["container_states"] = [row | {_OF[of]: known[of]}]
     limit = len(states) == 1 and states[0].get("memory_limit_bytes")
     counted = sum(known.get(name, 0) for name in ("anonymous", "cache", "kernel"))
-    is_near = limit and known.get("charged", counted) > (1 - _MUCH) * limit
+    is_near = limit and known.get("charged", counted) > (1 - MUCH) * limit
     if is_near and not ended and "anonymous" in known:
         states[0].setdefault("anon_rss_bytes", known["anonymous"])
     if frame is None and dumps and (len(dumps) == 1 or _is_after(text, dumps[-1], rss)):
+        unit = max(known.get(DIGIT, 0), dumps[-1].pop("resolution_bytes", None) or 0)
         dumps[-1] |= {name: size for name, size in own.items() if dumps[-1].get(name) is None}
+        dumps[-1]["resolution_bytes"] = unit or None
     elif frame is not None and not dumps:
         lines = frame["line_no"] if "line_no" in frame.columns else None
         below = lines is not None and _is_after(text, {"line_no": lines.max() or 0}, rss)
@@ -277,27 +291,12 @@ def next_to_cycles(part: Part) -> list[str]:
     for fact, words in _NEXT_TO.items():
         if fact in known:
             size_mib = known[fact] / MIB
-            heap = _of_heap(size_mib, heap_mib, "these cycles")
+            heap = of_heap(size_mib, heap_mib, "these cycles")
             return [f"{part.facts.name}: {size_text(size_mib)} were {words}; {heap}"]
     return []
 
 
-def _of_heap(size_mib: float, heap_mib: float, cycles: str) -> str:
-    """Returns the size of the heap in the cycles, and what the rest of the memory may be."""
-    beyond = size_mib - heap_mib
-    rest = _BEYOND if beyond > max(_MUCH_MIB, _MUCH * size_mib) else ""
-    return f"the heap of {cycles} was {size_text(heap_mib)} at most.{rest}"
-
-
 _NEXT_TO = {"resident": "resident", "charged": "charged to the control group, files included"}
-_MUCH_MIB = 64.0
-"""MiB. If more of the memory, and much of it, is not heap, the rest is explained."""
-
-_BEYOND = (
-    " The rest is idle or returned heap that the OS still counts, other memory of the runtime, or "
-    "outside Go (cgo, mmap, pages of files such as the executable's): a MemStats dump and RssFile "
-    "of /proc/PID/status show which."
-)
 
 
 def _is_after(text: str, dump: Row, size: int | None) -> bool:
@@ -321,18 +320,23 @@ def _fact_of_stat(name: str) -> str:
 
 def _size(fact: str, match: re.Match[str], unit: int) -> Iterator[tuple[str, int]]:
     """Yields the size in a match, unless it has no unit or is a small number."""
-    size = _bytes(match, unit)
+    size, digit = _bytes(match, unit)
     if size is not None and size >= _LEAST:
         yield fact, size
+        if digit >= MIB:
+            yield DIGIT, digit
 
 
-def _bytes(match: re.Match[str], unit: int) -> int | None:
-    printed = (match["unit"] or "")[:1].upper()
+def _bytes(match: re.Match[str], unit: int) -> tuple[int | None, int]:
+    """Returns the size in a match, and the unit of its last digit."""
+    printed = (match["unit"] or "").lower()
     # In tables, Podman prints decimal units without an i, and Docker binary ones with it.
-    base = 1000 if match.re is _CELL and match["unit"][1:].lower() == "b" else 1024
-    scale = base ** " KMGT".index(printed) if printed and printed in "KMGT" else 1
-    number = numbers.real(match["value"].replace(",", ""))
-    return None if number is None else numbers.whole(number, scale if printed else unit)
+    is_decimal = match.re is _CELL and printed[1:] == "b"
+    prefixes = fields.DECIMAL if is_decimal else fields.PREFIXES
+    size, digit = fields.quantity(
+        "rss_bytes", match["value"].replace(",", ""), printed, unit, prefixes
+    )
+    return None if size is None else int(size), digit
 
 
 def _of_tables(text: str) -> Iterator[tuple[str, int]]:
@@ -366,88 +370,10 @@ def _cells(line: str, header: str) -> list[str]:
 
 
 # fmt: off
-_PARTS = {
-    "file": "page cache and mapped files, which the kernel drops when memory is needed",
-    "shared": "shared memory (tmpfs, /dev/shm, an emptyDir in memory)",
-    "kernel": "memory of the kernel, with its slab",
-    "slab": "slab (inodes, dentries and the like)",
-}
-_ROOTS = {
-    "scan_stack": "goroutine stacks (too many or too deep goroutines)",
-    "scan_globals": "global variables",
-}
-# fmt: on
-
-
-def sentences(known: Mapping[str, int]) -> Iterator[str]:
-    """Yields the parts of a process's or container's memory that are not its program's."""
-    resident, charged, anonymous, scanned, returned = (
-        known.get(name, 0)
-        for name in ("resident", "charged", "anonymous", "scan_total", "returned")
-    )
-    parts = _large(known, _PARTS, max(charged, anonymous or resident))
-    whole, of = (charged, "charged to its control group") if charged else (resident, "resident")
-    if whole and anonymous and parts:
-        if "inactive" in known and "page cache" in parts:
-            parts += f" ({_mib(known['inactive'])} of all files are inactive)"
-        yield (
-            f"Of the {_mib(whole)} {of}, {_mib(anonymous)} are anonymous memory, to which all of "
-            f"Go's belongs; {parts}."
-        )
-    elif resident and charged - resident > _MUCH * charged:
-        yield (
-            f"Of the {_mib(charged)} charged to the control group, {_mib(resident)} are resident; "
-            "the rest is of other processes, page cache or memory of the kernel."
-        )
-    if roots := _large(known, _ROOTS, scanned):
-        yield f"Of the {_mib(scanned)} that each GC cycle scans, {roots}: not heap."
-    if resident and returned > _MUCH * resident:
-        yield (
-            f"The program has returned {_mib(returned)} (MADV_FREE) that count as resident until "
-            f"the kernel needs them; without them {_mib(resident)} are resident. "
-            "GODEBUG=madvdontneed=1, or Go 1.16 and later, lets RSS fall at once."
-        )
-
-
-def _whole(known: Mapping[str, int]) -> str:
-    """Returns the memory of a process or container as a clause; empty if unknown."""
-    if "resident" in known:
-        return f"{_mib(known['resident'])} are resident"
-    charged = known.get("charged")
-    return (
-        f"{_mib(charged)} are in use in its control group, with page cache" if charged else ""
-    )
-
-
-def alone(known: Mapping[str, int], heap_mib: float | None = None) -> Iterator[str]:
-    """Yields the sizes of a process or container if at most its heap is known (MiB)."""
-    resident, peak, virtual = (known.get(name, 0) for name in ("resident", "peak", "virtual"))
-    if whole := _whole(known):
-        anonymous = known.get("anonymous")
-        of_these = f", {_mib(anonymous)} of them anonymous memory" if anonymous else ""
-        most = f" ({_mib(peak)} at most)" if peak > resident > 0 else ""
-        size_mib = (resident or known.get("charged", 0)) / MIB
-        rest = (
-            ". Whether that is Go's heap or memory outside Go, MemStats of the same time shows "
-            "(heap?debug=1, /debug/vars)."
-            if heap_mib is None
-            else f"; {_of_heap(size_mib, heap_mib, 'the GC cycles in the input')}"
-        )
-        yield f"{whole}{most}{of_these}{rest}"
-    if virtual > 2 * resident > 0:
-        yield f"The {_mib(virtual)} of address space (VSZ, VIRT) are not memory in use."
-
-
-def _large(known: Mapping[str, int], names: Mapping[str, str], whole: int) -> str:
-    """Returns the parts that are a large share of the whole; empty if its size is unknown."""
-    sizes = ((known.get(name, 0), what) for name, what in names.items() if whole)
-    return "; ".join(f"{_mib(size)} are {what}" for size, what in sizes if size > _MUCH * whole)
-
-
 def _readings(text: str) -> Iterator[tuple[str, str, list[int]]]:
     """Yields name, pid and resident bytes of each process row, if there are many bytes."""
     for match in chain.from_iterable(row.finditer(text) for row in _OF_PROCESS["resident"]):
-        size = _bytes(match, _KIB)
+        size, _ = _bytes(match, _KIB)
         yield match["name"].rpartition("/")[2], match["pid"], [] if size is None else [size]
     for match in _STATUS_OF.finditer(text):
         yield "process", match["pid"], [int(match["value"]) << 10]
@@ -475,7 +401,7 @@ def _of_processes(text: str) -> Iterator[str]:
     if len(readings) > 1:
         largest = sorted(by_name.items(), key=lambda item: -sum(item[1]))[:_MOST]
         listed = (
-            f"{name} {_mib(sum(own))}{f' ({len(own)} processes)' if len(own) > 1 else ''}"
+            f"{name} {mib(sum(own))}{f' ({len(own)} processes)' if len(own) > 1 else ''}"
             for name, own in largest
         )
         yield (
@@ -485,15 +411,9 @@ def _of_processes(text: str) -> Iterator[str]:
     for (name, _), own in readings.items() if len(readings) == 1 else ():
         if len({*own}) > 1:
             yield (
-                f"Resident memory of {name} in {len(own)} readings: {_mib(own[0])} at first, "
-                f"{_mib(max(own))} at most, {_mib(own[-1])} at last."
+                f"Resident memory of {name} in {len(own)} readings: {mib(own[0])} at first, "
+                f"{mib(max(own))} at most, {mib(own[-1])} at last."
             )
 
 
-def _mib(size: int) -> str:
-    return f"{size / MIB:,.{int(size < 10 * MIB)}f} MiB"
-
-
 _MOST = 4
-_MUCH = 0.1
-"""Share of the whole. Smaller parts are left out."""

@@ -208,12 +208,12 @@ def test_how_the_live_heap_is_estimated_is_said(
         ),
         (
             [{"gc_cycles": None, "stw_total_ms": None}],
-            ["The metrics do not count GC cycles, so there is no frequency and no pauses; "
+            ["The input does not count GC cycles, so there is no frequency and no pauses; "
              "go_gc_duration_seconds of Prometheus and NumGC of expvar do."],
         ),
         (
             [{"gc_cycles": None, "stw_total_ms": 3.0}],
-            ["The metrics do not count GC cycles, so their frequency is unknown; "
+            ["The input does not count GC cycles, so their frequency is unknown; "
              "go_gc_duration_seconds of Prometheus and NumGC of expvar do."],
         ),
         (
@@ -229,18 +229,18 @@ def test_how_the_live_heap_is_estimated_is_said(
         ([{"gc_cycles": 0, "gc_cpu_share": None}], []),
         (
             [{"gc_cycles": 20, "limit_is_shown": True}, {"memory_limit_mib": 90.0}],
-            ["No metric shows GOMEMLIMIT; the heap goal follows a limit of 120 MiB."],
+            ["Nothing shows GOMEMLIMIT; the heap goal follows a limit of 120 MiB."],
         ),
         (
             [{"limit_is_shown": True}, {"memory_limit_mib": 90.4, "limit_is_shown": True}],
-            ["No metric shows GOMEMLIMIT; the heap goal follows a limit of 90 MiB and 120 MiB."],
+            ["Nothing shows GOMEMLIMIT; the heap goal follows a limit of 90 MiB and 120 MiB."],
         ),
     ],
 )  # fmt: skip
 def test_what_limits_the_figures_is_said(
     rows: list[dict[str, Any]], warnings: list[str]
 ) -> None:
-    one_pause = "Metrics show one pause per cycle: the sum of its two pauses."
+    one_pause = "A pause is the sum of the two pauses of its cycle."
     found = [each for each in summary_of(*rows).warnings if each != one_pause]
     assert found == warnings
 

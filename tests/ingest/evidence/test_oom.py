@@ -150,6 +150,48 @@ def test_a_kill_that_a_mail_wrapped_is_whole(lines: str, quote: str) -> None:
     assert run.oom_invocations.is_empty()
 
 
+@pytest.mark.parametrize(
+    ("text", "pid", "scope"),
+    [
+        # The first line is whole, so the second one does not belong to it.
+        (
+            "{}Out of memory: Kill process 9 (python) score 17 or sacrifice child\n"
+            "{}Killed process 7\n(sh) total-vm:900kB, anon-rss:100kB, file-rss:4kB\n",
+            7, "global",
+        ),
+        # The head of the first line stands alone.
+        (
+            "{}\noom-kill:constraint=CONSTRAINT_NONE,nodemask=(null),cpuset=/,mems_allowed=0,"
+            "global_oom,task_memcg=/a,task=api,pid=7,uid=1\n{}Out of memory: Killed process 7\n"
+            "(api) total-vm:900kB, anon-rss:100kB, file-rss:4kB,\nshmem-rss:0kB\n",
+            7, "global",
+        ),
+        # Without CONFIG_CPUSETS
+        (
+            "{}oom-kill:constraint=CONSTRAINT_NONE,nodemask=(null),global_oom,task_memcg=/,"
+            "task=api,pid=7,uid=0\n{}Out of memory: Killed process 7 (api) total-vm:900kB, "
+            "anon-rss:100kB, file-rss:0kB, shmem-rss:0kB\n",
+            7, "global",
+        ),
+        (
+            "{}oom-kill:constraint=CONSTRAINT_MEMCG,nodemask=(null),oom_memcg=/a,task_memcg=/a,"
+            "task=api,pid=7,uid=0\n{}Memory cgroup out of memory: Killed process 7 (api) "
+            "total-vm:900kB, anon-rss:100kB\n",
+            7, "memcg",
+        ),
+    ],
+)  # fmt: skip
+def test_a_kill_counts_once_however_its_lines_are_wrapped(
+    text: str, pid: int, scope: str
+) -> None:
+    run = read_text(text.replace("{}", "Jul 22 10:42:40 n1 kernel: "))
+    (row,) = run.oom_kills.to_dicts()
+    assert (row["pid"], row["scope"], row["anon_rss_bytes"]) == (pid, scope, 100 << 10)
+    (death,) = run.post_mortems()
+    is_certain = "constraint" in text
+    assert any("probably" in said for said in death.reading) == (not is_certain)
+
+
 def test_lines_without_a_prefix_are_not_joined() -> None:
     line = (
         "Out of memory: Killed process {} (api) total-vm:900kB, anon-rss:100kB, file-rss:4kB\n"

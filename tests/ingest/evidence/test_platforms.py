@@ -368,6 +368,10 @@ def test_words_made_from_the_exit_code_after_a_stop_prove_nothing(words: str) ->
             "The container web.1 used 807 MiB of its 512 MiB (158 %): it is over its limit",
         ),
         (
+            "Process running mem=619M(118.5%)\nError R14 (Memory quota exceeded)\n",
+            "used 619 MiB of its 522 MiB (119 %): it is over its limit",
+        ),
+        (
             "2026-11-23T10:00:01Z heroku[web.1]: source=web.1 sample#memory_total=307.20MB "
             "sample#memory_rss=300.00MB sample#memory_quota=512.00MB\n",
             "used 307 MiB of its 512 MiB (60.0 %): 205 MiB are left",

@@ -5,9 +5,12 @@ from __future__ import annotations
 import pytest
 
 from gctrace_analyzer.errors import NoDataError
-from gctrace_analyzer.ingest.memstats.process_sizes import sentences, sizes
+from gctrace_analyzer.ingest.memstats.process_sizes import sizes
+from gctrace_analyzer.ingest.memstats.size_sentences import sentences
 from gctrace_analyzer.present.sections import headline
 from gctrace_analyzer.present.sections.memory_parts import largest_part
+from gctrace_analyzer.present.sections.report import document
+from gctrace_analyzer.present.text import plain
 from gctrace_analyzer.testing import read_text
 from tests.helpers.lines import LINES
 
@@ -343,3 +346,23 @@ def test_what_kubectl_top_shows_stands_next_to_the_heap_of_cycles() -> None:
 
 def test_a_column_alone_is_a_table() -> None:
     assert sizes("MEM USAGE / LIMIT\n918.5MiB / 125.5GiB\n")["charged"] == 1837 << 19
+
+
+@pytest.mark.parametrize(
+    ("size", "printed", "beyond"),
+    [
+        ("2.5g", "2.5 GiB", "0.1–0.4 GiB"),
+        ("2621440", "2,560 MiB", "271 MiB"),
+        ("2.500g", "2,560 MiB", "271 MiB"),
+    ],
+)
+def test_a_size_of_top_has_no_more_digits_than_it_prints(
+    size: str, printed: str, beyond: str
+) -> None:
+    """What is left of 2.5g without all of Go is no more exact."""
+    top = f"  PID USER VIRT RES SHR COMMAND\n 1234 root 12.2g {size} 20172 api\n"
+    dump = "HeapAlloc = 1173741824\nHeapReleased = 0\nSys = 2400000000\nNumGC = 312\n"
+    report = " ".join(plain(document(read_text(top + dump).report())).split())
+    assert f"Resident {printed} physical memory" in report
+    assert f"outside Go (at least) {beyond}" in report
+    assert f"{printed} are resident." in " ".join(str(read_text(top).summary()).split())
