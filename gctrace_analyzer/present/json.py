@@ -8,6 +8,7 @@ from dataclasses import asdict
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
+from gctrace_analyzer.advise.killed import steps
 from gctrace_analyzer.analysis.pauses import pause_ranges
 from gctrace_analyzer.present.sections.evidence import MOST_REJECTED
 from gctrace_analyzer.schema import OF_MESSAGES
@@ -59,7 +60,10 @@ def document(report: Report) -> dict[str, object]:
         "findings": [_finding(finding) for finding in report.analysis.findings],
         "recommendations": report.advice.recommendations.to_dicts(),
         "settings": report.analysis.settings.to_dict(),
-        "post_mortems": [death.to_dict() for death in report.analysis.post_mortems],
+        "post_mortems": [
+            {**death.to_dict(), "advice": list(steps(death, report.analysis, report.advice))}
+            for death in report.analysis.post_mortems
+        ],
         "memory": [memory.to_dict() for memory in report.analysis.memory],
         "consumed": [asdict(unit) for unit in report.analysis.unit_cpu],
         **{

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING
 
 import pytest
@@ -10,6 +11,7 @@ import gctrace_analyzer as gca
 from gctrace_analyzer.present.sections.report import document
 from gctrace_analyzer.present.text import plain
 from gctrace_analyzer.testing import read_text
+from tests.conftest import SAMPLES
 from tests.helpers.corpus import log_of
 from tests.helpers.logs import logfile
 
@@ -191,3 +193,17 @@ def test_a_kill_with_other_memory_has_one_answer(tmp_path: Path, name: str) -> N
     assert "Set GOMEMLIMIT" not in text
     assert "No recommendation" not in text
     assert "could have prevented it only by thrashing." in text
+
+
+def test_the_json_has_the_advice_that_the_report_shows() -> None:
+    """A setting that is only to try was to set there."""
+    log, usage = (
+        (SAMPLES / "leak-go1.26.log").read_text(),
+        "kernel: memory: usage {0}, limit {0}",
+    )
+    usage = f"Mar 04 03:12:44 n1 {usage.format('524288kB')}, failcnt 20\n"
+    run = read_text(log + usage + LIMIT.replace("api", "leak"))
+    shown = " ".join(plain(document(run.report())).split())
+    (advice,) = (death["advice"] for death in json.loads(run.to_json())["post_mortems"])
+    assert advice[0].startswith("Try GOMEMLIMIT=460MiB")
+    assert all(step in shown for step in advice)

@@ -492,18 +492,9 @@ KILLERS_HINT = (
 )
 
 
-_DYNO_MIB = 512
-
-
 def quota_mib(used_mib: float, pct: float) -> float:
-    """Returns the quota of a dyno, in most cases a multiple of 512 MiB; 0 if it is unknown.
-
-    >>> quota_mib(807, 157.7), quota_mib(619, 118.5), quota_mib(3, 0.0)
-    (512.0, 522.0, 0.0)
-    """
-    if not (pct and used_mib):
-        return 0.0
-    quota = 100 * used_mib / pct
-    usual = _DYNO_MIB * max(round(quota / _DYNO_MIB), 1)
+    """Returns the quota of a dyno, usually a multiple of 512 MiB; 0 if the percentage is 0."""
+    quota = 100 * used_mib / pct if pct else 0.0
+    usual = 512.0 * round(quota / 512)
     # The use is cut to whole MiB, and the percentage rounded to a digit.
-    return float(usual if abs(usual / quota - 1) < 1 / used_mib + 0.1 / pct else round(quota))
+    return usual if abs(usual * pct / 100 - used_mib) < 1 + usual / 1000 else round(quota)
