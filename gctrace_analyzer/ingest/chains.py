@@ -44,7 +44,7 @@ LOOKAHEAD = 32
 _FAR_FEWER = 2
 """Factor between missing cycles of two processes that decides which of them goes on."""
 
-_FENCE = re.compile(r"[ >]*```")
+FENCE = re.compile(r"[ >]*```")
 
 _IS_START = pl.col("text").str.contains(STARTS)
 
@@ -80,7 +80,7 @@ def with_runs(
     """
     starts = [at for frame in messages for at in frame.filter(_IS_START)["line_no"]]
     lines = enumerate(beginning.split("\n"), start=1) if "```" in beginning else ()
-    fences = [at for at, line in lines if _FENCE.match(line)]
+    fences = [at for at, line in lines if FENCE.match(line)]
     if not cycles or not (starts or fences):
         return cycles
     places = pl.concat(frame.select("line_no", "gc_num", "start_s") for frame in cycles)

@@ -464,7 +464,7 @@ def _table(table: str, parts: list[Part]) -> pl.DataFrame:
             frames.append(part.memstats.drop("resolution_s", strict=False).with_columns(name))
         if rows := part.rows.get(table):
             frames.append(
-                rows_of.frame(rows, types)
+                rows_of.frame(rows, {**types, "target": pl.String()})
                 .sort("line_no", maintain_order=True)
                 .with_columns(name)
             )

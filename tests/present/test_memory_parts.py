@@ -47,6 +47,16 @@ def test_parts_are_called_those_of_the_last_of_several_dumps() -> None:
         assert table.head[0] == label
 
 
+def test_shares_of_the_heap_are_of_the_heap_alone() -> None:
+    """Its metadata made more than 100 % of them."""
+    sizes = {"HeapAlloc": GIB // 2, "HeapInuse": GIB, "HeapIdle": GIB, "GCSys": GIB // 8}
+    table = memory_parts(read_text(dump(**sizes)).report())
+    assert table is not None
+    assert table.head[2] == "of 2,048 MiB heap"
+    names = ["heap objects", "free inside spans", "not in use"]
+    assert [row[0] for row in table.rows] == names
+
+
 @pytest.mark.parametrize("allocated", [{}, {"HeapAlloc": GIB // 4}], ids=["alone", "objects"])
 def test_what_is_not_idle_in_the_heap_is_in_use(allocated: dict[str, int]) -> None:
     table = memory_parts(

@@ -1206,6 +1206,17 @@ def test_an_action_for_a_later_death_has_its_reason() -> None:
     assert shown.index("needed 4,080 MiB") < shown.index("Find what allocates that")
 
 
+def test_dumps_in_two_blocks_of_code_may_be_of_two_runs() -> None:
+    """As in two files."""
+    dump = "Alloc = {} MiB\tTotalAlloc = {} MiB\tSys = {} MiB\tNumGC = {}\n"
+    first, later = dump.format(66, 98, 81, 6), dump.format(243, 339, 286, 11)
+    same = "if they are of the same run, the program ran 5 GC cycles and allocated 241 MiB"
+    for between, is_open in (("```\nWith values:\n\n```\n", True), ("With values:\n", False)):
+        text = f"With pointers:\n```\n{first}{between}{later}```\n"
+        shown = " ".join(str(read_text(text).summary()).split())
+        assert (same in shown, "rose from 66 MiB to 243 MiB" in shown) == (is_open, not is_open)
+
+
 def test_a_note_that_a_finding_has_said_is_not_repeated() -> None:
     log = CORPUS / "wild" / "gogc-minus-one-goal-17592186044415.log"
     brief = plain(document(gca.read(log).report()), everything=False)

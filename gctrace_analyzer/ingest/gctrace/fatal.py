@@ -78,7 +78,8 @@ _ARENA_USED = re.compile(
 
 _MOST_ARENA_BYTES = 1 << 38
 _ARENAS = (
-    (re.compile(r"runtime\.mHeap_"), (0xC820000000, 0xC082000000)),
+    # By the names of 1.5, or the line of panic.go with `throw`.
+    (re.compile(r"runtime\.mHeap_|panic\.go:5[0-5]\d\b"), (0xC820000000, 0xC082000000)),
     (re.compile(r"runtime\.sysMap\((?:\w+, ){3}"), (0xC420000000, 0xC042000000)),
     (re.compile(""), (0xC000000000, 0x4000000000)),
 )

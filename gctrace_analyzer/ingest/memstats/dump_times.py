@@ -7,12 +7,14 @@ matter, so a time without a date or zone is enough.
 from __future__ import annotations
 
 import re
+from bisect import bisect
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import polars as pl
 
 from gctrace_analyzer.ingest import clock
+from gctrace_analyzer.ingest.chains import FENCE
 from gctrace_analyzer.ingest.wrappers import timestamps
 from gctrace_analyzer.ingest.wrappers.formats import MONTH, WEEKDAY
 
@@ -111,6 +113,11 @@ def add(rows: Iterable[Row], text: str) -> None:
                 for row, elapsed in zip(dumps, since, strict=True):
                     row["elapsed_s"] = elapsed
                 return
+    # As with several files, nothing shows whether blocks of code are of the same run.
+    fences = [at for at, line in enumerate(lines, start=1) if FENCE.match(line)]
+    if not any(row.get("last_gc_unix_ns") for row in dumps):
+        for row in dumps:
+            row["target"] = str(bisect(fences, row["line_no"]))
 
 
 def _distances(

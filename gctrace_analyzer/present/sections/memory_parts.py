@@ -194,8 +194,11 @@ def _known(report: Report) -> tuple[list[_Part], float, str] | None:
     if resident and sum(part.size_mib for part in parts) > total and (held := _held(row)):
         total, resident = held, None
     of_process = "of RSS" if row["rss_bytes"] else "of peak"
-    if resident or not _held(row):
-        return parts, total, of_process if resident else "of heap"
+    if resident:
+        return parts, total, of_process
+    if not _held(row):
+        others = {part.name for part in _of_runtime(row)}
+        return [part for part in parts if part.name not in others], total, "of heap"
     # What was returned, if that is unknown, still counts as obtained.
     known = (row[name] for name in ("heap_released_bytes", "mapped_bytes"))
     return parts, total, "obtained" if all(size is None for size in known) else "of Go"

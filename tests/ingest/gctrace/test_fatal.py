@@ -321,6 +321,15 @@ def test_the_heap_at_a_refused_allocation_is_known() -> None:
             "runtime.sysMap(0xc0a9fc0000, 0x100000, 0x0, 0x8a98)\nruntime.mHeap_Grow(0x1)",
             "640 MiB",
         ),
+        # Go 1.6 has the names of 1.7, and the addresses of 1.5.
+        *(
+            (
+                f"runtime.throw(0x8ba570, 0x16)\n\t/go/src/runtime/panic.go:{throw} +0x90\n"
+                "runtime.sysMap(0xc8a9fc0000, 0x100000, 0x0, 0x8a98)\nruntime.(*mheap).grow(0x1)",
+                heap,
+            )
+            for throw, heap in ((547, "2,208 MiB"), (566, "18.2 GiB"))
+        ),
     ],
 )
 def test_the_address_of_refused_memory_shows_the_size_of_the_heap(
