@@ -1217,6 +1217,17 @@ def test_dumps_in_two_blocks_of_code_may_be_of_two_runs() -> None:
         assert (same in shown, "rose from 66 MiB to 243 MiB" in shown) == (is_open, not is_open)
 
 
+def test_the_end_times_of_cycles_in_one_dump_show_how_often_they_run() -> None:
+    ends = [1779901840545833282 + 2_000_000_000 * n for n in range(5)]
+    lists = f"# PauseNs = [7 8 9 8 7 0 0]\n# PauseEnd = [{' '.join(map(str, ends))} 0 0]\n"
+    sizes = "# HeapAlloc = 58782960\n# HeapInuse = 73482240\n# Sys = 226316880\n"
+    for pauses, often in ((lists, "Frequency 0.50/s last 5 cycles, in 8.0 s"), ("", "")):
+        text = f"# runtime.MemStats\n{sizes}# LastGC = {ends[-1]}\n{pauses}# NumGC = 5\n"
+        shown = " ".join(str(read_text(text).summary()).split())
+        assert often in shown
+        assert ("Frequency" in shown) == bool(often)
+
+
 def test_a_note_that_a_finding_has_said_is_not_repeated() -> None:
     log = CORPUS / "wild" / "gogc-minus-one-goal-17592186044415.log"
     brief = plain(document(gca.read(log).report()), everything=False)

@@ -185,6 +185,12 @@ def figures(report: Report) -> list[KeyFigure]:
     if report.verdict is not None or len(dumps) != 1 or not since_start.shows_costs(rows):
         return []
     shown = [*_figures_of_costs(rows.row(0, named=True))]
+    ends = report.analysis.tables["cycle_pauses"]["ended_at"].drop_nulls()
+    if len(ends) > 1 and all(figure.label != "Frequency" for figure in shown):
+        span_s = (ends.max() - ends.min()).total_seconds()  # type: ignore[operator, union-attr]  # times
+        often = f"{digits((len(ends) - 1) / span_s, 2)}/s" if span_s else ""
+        last = KeyFigure("Frequency", often, f"last {len(ends)} cycles, in {duration(span_s)}")
+        shown += [last] * bool(often)
     for memory in report.analysis.memory:
         shown += _figures_of_sizes(memory, dumps.row(0, named=True))
     return shown if len(shown) >= _FEWEST else []
