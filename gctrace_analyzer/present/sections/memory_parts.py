@@ -157,7 +157,7 @@ def _printed(part: _Part, total: float, step: float) -> tuple[str, str]:
     """Returns the size and share of a part with only reliable digits."""
     size, within = part.size_mib, part.within_mib
     if not within:
-        is_coarse = is_rounded(size, step)
+        is_coarse = is_rounded(size, step) or is_rounded(total, step)
         of_all = f"{100 * size / total:.0f} %" if is_coarse else share(size / total)
         return rounded(size, step), of_all
     low, high = size - within, size + within

@@ -349,15 +349,15 @@ def test_a_column_alone_is_a_table() -> None:
 
 
 @pytest.mark.parametrize(
-    ("size", "printed", "beyond"),
+    ("size", "printed", "beyond", "of_all"),
     [
-        ("2.5g", "2.5 GiB", "0.1–0.4 GiB"),
-        ("2621440", "2,560 MiB", "271 MiB"),
-        ("2.500g", "2,560 MiB", "271 MiB"),
+        ("2.5g", "2.5 GiB", "0.1–0.4 GiB", "44 %"),
+        ("2621440", "2,560 MiB", "271 MiB", "43.7 %"),
+        ("2.500g", "2,560 MiB", "271 MiB", "43.7 %"),
     ],
 )
 def test_a_size_of_top_has_no_more_digits_than_it_prints(
-    size: str, printed: str, beyond: str
+    size: str, printed: str, beyond: str, of_all: str
 ) -> None:
     """What is left of 2.5g without all of Go is no more exact."""
     top = f"  PID USER VIRT RES SHR COMMAND\n 1234 root 12.2g {size} 20172 api\n"
@@ -365,4 +365,5 @@ def test_a_size_of_top_has_no_more_digits_than_it_prints(
     report = " ".join(plain(document(read_text(top + dump).report())).split())
     assert f"Resident {printed} physical memory" in report
     assert f"outside Go (at least) {beyond}" in report
+    assert f"heap objects 1,119 MiB {of_all}" in report
     assert f"{printed} are resident." in " ".join(str(read_text(top).summary()).split())
