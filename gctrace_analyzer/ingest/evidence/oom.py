@@ -100,12 +100,13 @@ class _Reader:
         line_no, above, place = self.above
         is_next = above and message.line_no == line_no + 1
         # Up to Linux 4.20, "Killed process" is a line of its own.
-        is_own = self.handles(text) or (message.ident and text.startswith("Killed process"))
+        is_kernel = message.ident == "kernel" or message.monotonic_s is not None
+        is_own = self.handles(text) or (is_kernel and text.startswith("Killed process"))
         is_rest = oom_lines.CUT.search(above) or not is_own
         if is_next and oom_lines.WRAPPED.match(text) and is_rest:
             text, about = above + " " * (above[-1] not in "-,=/") + text.lstrip(), place
         else:
-            self.kernel = message.ident == "kernel" or message.monotonic_s is not None
+            self.kernel = is_kernel
         self.above = (message.line_no, text if oom_lines.WRAPS.search(text) else "", about)
         if handled := self.handles(text):
             self.counted = None

@@ -184,9 +184,10 @@ def test_a_kill_that_a_mail_wrapped_is_whole(lines: str, quote: str) -> None:
 def test_a_kill_counts_once_however_its_lines_are_wrapped(
     text: str, pid: int, scope: str
 ) -> None:
-    run = read_text(text.replace("{}", "Jul 22 10:42:40 n1 kernel: "))
-    (row,) = run.oom_kills.to_dicts()
-    assert (row["pid"], row["scope"], row["anon_rss_bytes"]) == (pid, scope, 100 << 10)
+    for head in ("Jul 22 10:42:40 n1 kernel: ", "[  100.1] "):
+        run = read_text(text.replace("{}", head))
+        (row,) = run.oom_kills.to_dicts()
+        assert (row["pid"], row["scope"], row["anon_rss_bytes"]) == (pid, scope, 100 << 10)
     (death,) = run.post_mortems()
     is_certain = "constraint" in text
     assert any("probably" in said for said in death.reading) == (not is_certain)
