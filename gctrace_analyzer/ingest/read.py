@@ -276,7 +276,7 @@ def with_sizes(part: Part, heap_mib: float | None = None) -> list[str]:
         return []
     from gctrace_analyzer.ingest.memstats import dump_times, process_sizes
 
-    dump_times.add(part.rows.get("memstats", ()), text)
+    dump_times.add(part.rows.get("memstats", ()), text, part.facts.name)
     return (
         process_sizes.next_to_cycles(part)
         if has_cycles

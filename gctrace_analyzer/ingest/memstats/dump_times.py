@@ -50,6 +50,8 @@ _OF_OTHERS = re.compile(r"(?i:last[ _]?gc|\bPauseEnd|\bstarted)\b")
 _NEAR_LINES = 8
 """The most lines between a dump's first field and its time."""
 
+_IDENTITY = ("host", "ident", "container")
+
 _RISING = 4
 """Number of durations that rise by chance in only one of 24 cases."""
 
@@ -88,7 +90,7 @@ def _by(pattern: re.Pattern[str]) -> Callable[[str], float | None]:
     return lambda text: _seconds(pattern.search(text))
 
 
-def add(rows: Iterable[Row], text: str) -> None:
+def add(rows: Iterable[Row], text: str, source: str) -> None:
     """Adds `elapsed_s` to dumps without any time, if the text has one near each of them."""
     dumps = sorted(rows, key=lambda row: row["line_no"])
     timed = any(
@@ -115,9 +117,10 @@ def add(rows: Iterable[Row], text: str) -> None:
                 return
     # As with several files, nothing shows whether blocks of code are of the same run.
     fences = [at for at, line in enumerate(lines, start=1) if FENCE.match(line)]
-    if not any(row.get("last_gc_unix_ns") for row in dumps):
-        for row in dumps:
-            row["target"] = str(bisect(fences, row["line_no"]))
+    block = [bisect(fences, row["line_no"]) for row in dumps]
+    if len({*block}) > 1 and not any(row.get("last_gc_unix_ns") for row in dumps):
+        for row, number in zip(dumps, block, strict=True):
+            row["target"] = " ".join(map(str, (source, number, *map(row.get, _IDENTITY))))
 
 
 def _distances(
