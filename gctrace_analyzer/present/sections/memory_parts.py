@@ -106,6 +106,7 @@ _MOST_SENTENCES = 3
 _NEAR_LIMIT = 0.95
 """Share of GOMEMLIMIT. With more, the limit sets the heap goal, and a lower one is not kept."""
 
+_TENTH_OF_PERCENT = 0.001
 _SMALL = 0.01
 """Share. Smaller parts are left out."""
 
@@ -157,7 +158,8 @@ def _printed(part: _Part, total: float, step: float) -> tuple[str, str]:
     """Returns the size and share of a part with only reliable digits."""
     size, within = part.size_mib, part.within_mib
     if not within:
-        is_coarse = is_rounded(size, step) or is_rounded(total, step)
+        error = size * step / 2 / total**2 if is_rounded(total, step) else 0.0
+        is_coarse = is_rounded(size, step) or error > _TENTH_OF_PERCENT / 2
         of_all = f"{100 * size / total:.0f} %" if is_coarse else share(size / total)
         return rounded(size, step), of_all
     low, high = size - within, size + within
