@@ -47,7 +47,6 @@ _DATED = (
 _KIBANA = r"[A-Z][a-z]{2} \d{1,2}, \d{4} @ \d\d:\d\d:\d\d(?:\.\d+)?"
 # Seconds, milliseconds, microseconds or nanoseconds since 1970, of the years 2001 to 2286.
 _EPOCH = r"(?:\d{19}|\d{16}|\d{13}|\d{10})(?:\.\d{1,9})?"
-_HOST = r"(?P<host>[^\s\[\]|]*[^\s\[\]:|])"
 # One or two digits and a colon are the hour of a time, as in glog's prefix after a timestamp.
 _NAME = r"(?:\d{3}|\d{0,2}[^\s\[\]:|\d])[^\s\[\]:|]*"
 _IDENT = rf"(?P<ident>{_NAME})(?: ?\[(?P<log_pid>\d+)\])?: ?"
@@ -56,6 +55,9 @@ _PRI = r"(?:<\d{1,3}>)?"
 _CALLER = r"(?: ?\[ *[CT]\d+ *\])?"
 _PRINTK = rf"\[ *(?P<monotonic_s>\d+\.\d{{3,9}})(?: *<[ \d.]*>)? *\]{_CALLER} "
 _LEVEL = r"(?:emerg|alert|crit|err|error|warn|warning|notice|info|debug)"
+# OpenWrt's logread prints facility and level in the place of the host.
+_FACILITY = r"(?:kern|user|mail|daemon|auth(?:priv)?|syslog|cron|local[0-7])"
+_HOST = rf"(?:{_FACILITY}\.{_LEVEL}|(?P<host>[^\s\[\]|]*[^\s\[\]:|]))"
 _SEVERITY = r"\[?(?:[DIWEFNAT]|TRACE|DEBUG|INFO|NOTICE|WARN(?:ING)?|ERROR|FATAL|CRITICAL)\]?:?"
 RECORD = f"(?:{'|'.join(head for head, _ in HEADS)})"
 """Beginning of the runtime's lines."""

@@ -41,6 +41,7 @@ def cycles(count: int = 10, every: float = 20.0, **columns: Any) -> pl.DataFrame
     frame = pl.DataFrame(
         {
             "gc_num": [n + 1 for n in numbers],
+            "format": ["gc18"] * count,
             "start_s": [every * n for n in numbers],
             "end_s": [every * n + 0.01 for n in numbers],
             "interval_s": [None, *([every] * (count - 1))],

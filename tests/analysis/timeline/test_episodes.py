@@ -237,6 +237,7 @@ def usual_cycles(process: int, count: int, **values: list[Any]) -> pl.DataFrame:
             "end_s": [each + 0.05 for each in starts],
             "goal_set_by": pl.Series(["gogc"] * count, dtype=pl.Categorical),
             "source": ["log"] * count,
+            "format": ["gc18"] * count,
             "line_no": range(1, count + 1),
             **columns,
         },
