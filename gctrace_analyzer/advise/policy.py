@@ -56,7 +56,7 @@ from gctrace_analyzer.advise.tight_limit import (
     most_that_fits,
     raising_to_least,
 )
-from gctrace_analyzer.advise.turned_down import fits, is_turned_down, too_costly
+from gctrace_analyzer.advise.turned_down import fits, is_turned_down, too_costly, too_large
 from gctrace_analyzer.advise.whatif import agree, room_left
 from gctrace_analyzer.analysis.postmortem.facts import MOST_OF_LIMIT
 from gctrace_analyzer.analysis.rules.finding import percent
@@ -143,8 +143,9 @@ def recommend(
 
     def dear() -> list[tuple[Row, str]]:
         others = [] if gc_cpu_target else without_limit(predictor)
-        beyond = [_row(predictor, candidate, present) for candidate in others]
-        return [*costly, *too_costly(beyond, present, predictor, aim)]
+        tried = [_row(predictor, candidate, present) for candidate in others]
+        beyond = too_costly(tried, present, predictor, aim)
+        return [*costly, *beyond, *too_large(rows, predictor)]
 
     calm = [row for row in rows if not is_turned_down(row, predictor, squeezed=False)]
     if not calm and not fits(present, predictor):

@@ -110,6 +110,24 @@ def too_costly(
     ]
 
 
+def too_large(rows: list[Row], predictor: Predictor) -> list[tuple[Row, str]]:
+    """Returns the settings without a limit that do not fit the container, and what they need."""
+    room = predictor.room_mib or 0.0
+    most = f"{MOST_OF_LIMIT:.0%} of the container's {room:,.0f} MiB".replace("%", " %")
+    return [
+        (row, f"need up to {_most_mib(row):,.0f} MiB: {most} are {MOST_OF_LIMIT * room:,.0f}")
+        for row in rows
+        if row["refused"] is None
+        and row["memory_limit_mib"] is None
+        and not fits(row, predictor)
+    ]
+
+
+def _most_mib(row: Row) -> float:
+    other: float = row["memory_peak_mib"] - row["heap_peak_mib"]
+    return float(row["heap_peak_mib_high"]) + other
+
+
 def fits(row: Row, predictor: Predictor) -> bool:
     """Returns whether the memory stays within what the container leaves to this process."""
     if (row["memory_limit_mib"] or math.inf) > predictor.most_limit_mib:
@@ -120,5 +138,4 @@ def fits(row: Row, predictor: Predictor) -> bool:
     if row["memory_limit_mib"] and not row["now"]:
         # The limit bounds the heap, even if the interval extends above it.
         return bool(row["fits"]) and row["memory_limit_mib"] <= DEFAULT.tight_limit_share * room
-    other = row["memory_peak_mib"] - row["heap_peak_mib"]
-    return bool(row["heap_peak_mib_high"] + other <= MOST_OF_LIMIT * room)
+    return _most_mib(row) <= MOST_OF_LIMIT * room

@@ -120,3 +120,14 @@ def test_one_scrape_shows_rates_since_the_start() -> None:
     assert "Pauses 0.012 % of the time since the start" in shown
     assert "Frequency 0.48/s 48,211 cycles in 1d 03h" in shown
     assert "Allocation 96.4 MiB/s on average since the start" in shown
+
+
+def test_a_setting_that_does_not_fit_the_container_is_the_reason_for_no_change() -> None:
+    """Without the container it saves a third of the run time."""
+    log = SAMPLES / "assists-go1.16.log"
+    assert gca.read(log).recommend().frame["gogc"][0] == 150
+    why = gca.read(log, container_limit="400MiB").recommend().frame["why"][0]
+    assert why == (
+        "no change: GOGC=150 would save at least 5 % of the run time, but would need up to 433 MiB: "
+        "90 % of the container's 400 MiB are 360"
+    )
