@@ -416,7 +416,7 @@ def _add_risks(first: Row, present: Row, predictor: Predictor) -> None:
     if reason := why_no_limit(predictor):
         risks.append(reason)
     elif predictor.room_mib is None and (
-        predictor.may_lack_memory or (first["gogc"] or 0) > (predictor.now.gogc or math.inf)
+        predictor.may_lack_memory or peak_of(first) > peak_of(present)
     ):
         risks.append(
             "the container's memory limit is unknown: specify it (`--container-limit`)"
