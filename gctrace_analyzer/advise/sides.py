@@ -360,6 +360,7 @@ def _compare_two(
         after.measured,
         side=after.label,
         load_is_given=given,
+        held_up=bool(before.circumstances.held_up or after.circumstances.held_up),
         paired=paired,
         metrics=(*METRICS, *per_run),
     )

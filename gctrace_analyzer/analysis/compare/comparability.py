@@ -81,6 +81,12 @@ class Circumstances:
     goal_mib: float | None = None
     delay: str | None = None
 
+    @property
+    def held_up(self) -> str:
+        """The delay, for metrics: they do not show whether it is that of many pauses."""
+        text = (self.delay or "").removesuffix(".") if self.by_metrics else ""
+        return text[:1].lower() + text[1:]
+
 
 def delay_of(runs: Sequence[Sequence[Finding]]) -> str | None:
     """Returns the headline of the finding that something else delayed GC, in most of the runs."""
@@ -286,8 +292,11 @@ def _live_heap_difference(change: Change) -> Iterator[Difference]:
 
 def _contention(*sides: tuple[Circumstances, Sequence[Measured]]) -> Iterator[Difference]:
     """Yields a note if threads of a side often waited for a CPU."""
-    late = [(side.label, late_of(runs)) for side, runs in sides]
-    contended = [f"{label} ({pauses})" for label, pauses in late if pauses.are_common]
+    contended = [
+        f"{side.label} ({side.held_up or late})"
+        for side, runs in sides
+        if (late := late_of(runs)).are_common or side.held_up
+    ]
     if contended:
         yield Difference(
             "note",

@@ -191,6 +191,7 @@ def compare(
     *,
     side: str = "after",
     load_is_given: bool = True,
+    held_up: bool = False,
     paired: Paired | None = None,
     metrics: Sequence[Metric] = METRICS,
     error: float = 1 - CONFIDENCE,
@@ -201,10 +202,9 @@ def compare(
         before: the runs of one side, at least one.
         after: the runs of the other side.
         side: the name of the other side.
-        load_is_given: False if the program allocates as fast as it can, so that its
-            allocation rate is a result, not a load.
-        paired: the same runs by round, if they were made in rounds; their differences within the
-            rounds then make the intervals.
+        load_is_given: False if the allocation rate is a result: the CPU limits the program.
+        held_up: whether something held up threads of a run whose single pauses are unknown.
+        paired: the same runs by round; their differences within rounds make the intervals.
         metrics: what is compared.
         error: the probability that an interval misses the change, for runs without rounds.
     """
@@ -222,7 +222,7 @@ def compare(
                 changes[name] = replace(changes[name], by_load=min(was * times, most) - was)
     # The calibrated noise of few rounds is that of quiet machines.
     few = paired is not None and paired.is_disturbed and len(paired.runs) < OWN_SPREAD_RUNS
-    is_contended = few or any(late_of(runs).are_common for runs in (before, after))
+    is_contended = held_up or few or any(late_of(runs).are_common for runs in (before, after))
     # Runs that do the same work in less time have more of everything per second, by this factor.
     lengths = [fmean(run.seconds for run in runs) for runs in (before, after)]
     by_time = lengths[0] / lengths[1] if has_totals and all(lengths) else 1.0
