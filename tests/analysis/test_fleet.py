@@ -168,7 +168,7 @@ def test_files_without_a_service_have_their_own_names_and_are_not_compared() -> 
     many = [{"service": None, "live_heap_p50_mib": 100.0 + 200 * (n == 9)} for n in range(10)]
     found = answers(rows(*many))
     assert sorted(found.services["service"]) == [str(n) for n in range(10)]
-    assert (found.totals.services, found.totals.unnamed) == (0, 10)
+    assert (found.totals.services, found.totals.unnamed) == (10, 10)
     assert found.outliers.is_empty()
 
 

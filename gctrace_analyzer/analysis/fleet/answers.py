@@ -53,8 +53,9 @@ _MAD_OF_NORMAL = 0.6745
 class FleetTotals(Plain):
     """Counts and sums over the whole fleet; None if no file has the figure.
 
-    `files` is 0 if a server gave the rows. `single` processes have one dump, so only their totals
-    since the start are known, and `short` ones too few cycles. `unmeasured` processes do not show
+    `files` is 0 if a server gave the rows; `unnamed` processes are services of their own. `single`
+    processes have one dump, so only their totals since the start are known, and `short` ones too
+    few cycles. `unmeasured` processes do not show
     their GC CPU.
     `to_fix` processes have a problem; the reports of `growing` ones begin with a growing live heap;
     `unchanged` ones have no problem and no live heap that grew, and need no other setting.
@@ -247,7 +248,7 @@ def _totals(
         without_program=files
         - len(unread)
         - known.filter(pl.col("server").is_null())["file"].n_unique(),
-        services=known.filter("named")["service"].n_unique(),
+        services=known["service"].drop_nulls().n_unique(),
         unnamed=int((~known["named"]).sum()),
         cycles=int(known["cycles"].sum()),
         killed=len(kills),
