@@ -69,9 +69,10 @@ class Advice:
         return replace(baseline, evidence=tuple(b for b in logs if isinstance(b, Baseline)))
 
     @property
-    def measured_gc_cpu_share(self) -> float | None:
-        """GC CPU of the whole log: the figure that a report shows first."""
-        return self._analysis.summary.gc_cpu_share
+    def measured_gc_cpu_shares(self) -> tuple[float | None, float | None]:
+        """GC CPU of the whole log, which a report shows first, and with idle marking."""
+        s = self._analysis.summary
+        return s.gc_cpu_share, s.gc_cpu_with_idle_share
 
     @cached_property
     def needed_limit_mib(self) -> float | None:

@@ -81,14 +81,16 @@ def predicted(first: Row, advice: Advice) -> str:
 
     It is for another load then, which its reason names.
     """
-    effects = [*_effects(first, present_row(advice), advice.measured_gc_cpu_share)]
+    effects = [*_effects(first, present_row(advice), *advice.measured_gc_cpu_shares)]
     return ", ".join(text for text, _ in effects) if any(new for _, new in effects) else ""
 
 
-def _effects(first: Row, present: Row, whole: float | None) -> Iterator[tuple[str, bool]]:
+def _effects(
+    first: Row, present: Row, whole: float | None, with_idle: float | None
+) -> Iterator[tuple[str, bool]]:
     """Yields each effect of a setting, and whether it changes anything.
 
-    `whole` is the measured share of GC CPU.
+    `whole` is the share of GC CPU in the whole log, and `with_idle` that with idle marking.
     """
     if run_time := run_time_text(first, present):
         yield run_time, True
@@ -98,7 +100,10 @@ def _effects(first: Row, present: Row, whole: float | None) -> Iterator[tuple[st
         # It is shown next to the GC CPU of the whole log, without idle marking.
         is_one = whole is None or percent(now) == percent(whole)
         name = "GC CPU" if is_one else "GC CPU with idle"
-        yield _instead(name, percent(share), percent(now))
+        # Next to it, the report shows the share of the whole log.
+        is_other = with_idle is not None and abs(now - with_idle) > _OTHER_SHARE * now
+        new, was = percent(share), percent(now)
+        yield f"{_instead(name, new, was)[0]}{' after start-up' * is_other}", new != was
     elif first["gc_per_s"] is not None and present["gc_per_s"] is not None:
         yield _instead("cycles/s", *(digits(row["gc_per_s"], 2) for row in (first, present)))
     peak, old = first["heap_peak_mib"], present["heap_peak_mib"]
@@ -111,6 +116,10 @@ def _effects(first: Row, present: Row, whole: float | None) -> Iterator[tuple[st
         if may_stay and new != was:
             new = between_text(*map(size_text, ends))
         yield _instead("heap peak", new, was)
+
+
+_OTHER_SHARE = 0.1
+"""Relative difference from the whole log, from which a share without the start-up says so."""
 
 
 def _instead(name: str, new: str, old: str) -> tuple[str, bool]:
