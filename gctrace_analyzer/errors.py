@@ -36,13 +36,17 @@ def python_argument(name: str, value: str | None = None) -> str:
     return name if value is None else f"{name}={value!r}"
 
 
-def nearest(value: str, valid: Iterable[str]) -> str | None:
-    """Returns the valid value most similar to a mistyped one; None if none is similar.
+_SIMILAR = 0.65
+"""The least similarity of a word that may be meant."""
+
+
+def nearest(value: str, valid: Iterable[str], least: float = _SIMILAR) -> str | None:
+    """Returns the valid value most similar to a mistyped one; None if none is `least` similar.
 
     >>> nearest("timline", ["timeline", "pauses"]), nearest("x", ["timeline", "pauses"])
     ('timeline', None)
     """
-    return next(iter(by_nearness(value, valid, _SIMILAR)), None)
+    return next(iter(by_nearness(value, valid, least)), None)
 
 
 def by_nearness(value: str, valid: Iterable[str], least: float = 0.0) -> list[str]:
@@ -69,7 +73,6 @@ def list_of(names: Sequence[str], mistyped: str) -> str:
     return ", ".join([*first, *more] if len(names) > _MANY else names)
 
 
-_SIMILAR = 0.65
 _MANY, _MOST = 12, 60
 """Names that fit into two lines, and into ten."""
 

@@ -74,9 +74,15 @@ def with_options(note: str) -> str:
 _OTHER_NAMES = {
     "--json": "-f json", "--csv": "-f csv", "--html": "-o report.html", "--cpus": "--cpu-limit",
     "--limit": "--container-limit", "--memory": "--memory-limit or --container-limit",
+    "--from": "--between A..B", "--to": "--between A..B", "--range": "--between A..B",
+    "--window": "--table windows", "--fmt": "--format",
+    "--gogc-now": "--gogc", "--memory-limit-now": "--memory-limit", "--target": "--gc-cpu-target",
     "-v": "--version", "-V": "--version",
 }  # fmt: skip
 """What users type for an option whose name is not similar."""
+
+_OF_OPTIONS = 0.75
+"""Least similarity of an option that may be meant: names are short, and many."""
 
 
 class _Formatter(argparse.RawDescriptionHelpFormatter):
@@ -184,7 +190,9 @@ class Parser(argparse.ArgumentParser):
         """Returns the option meant by an unknown one, or the commands that have it."""
         # Without the dashes, which are alike in all of them.
         valid = {full.lstrip("-"): full for full in self._option_string_actions}
-        near = _OTHER_NAMES.get(name) or valid.get(nearest(name.lstrip("-"), valid) or "")
+        near = _OTHER_NAMES.get(name) or valid.get(
+            nearest(name.lstrip("-"), valid, _OF_OPTIONS) or ""
+        )
         if near is None and (others := self.commands_with(name)):
             return f"{name} is an option of {', '.join(others)}, not of {self._title}."
         is_valid = near and near.split()[0] in self._option_string_actions

@@ -105,6 +105,9 @@ def test_every_table_has_a_line_and_every_column_a_meaning(shown: Callable[..., 
         (["recommend", "x.log", "--gogc", "50,100"], "whatif FILE --gogc 50,100"),
         (["x.log", "--memory-limit", "1GiB..2GiB"], "whatif FILE --memory-limit 1GiB..2GiB"),
         (["recommend", "x.log", "--gogc-now", "100"], "Did you mean --gogc?"),
+        (["x.log", "--windw", "5s"], "unknown option --windw."),
+        (["x.log", "--from", "5s"], "unknown option --from. Did you mean --between A..B?"),
+        (["recommend", "x.log", "--target", "3%"], "Did you mean --gc-cpu-target?"),
     ],
 )
 def test_a_mistake_says_what_to_type(
