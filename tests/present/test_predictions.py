@@ -53,6 +53,13 @@ def test_whatif_says_that_all_settings_fit_the_container() -> None:
     assert fit[:12] not in one_line(str(run.whatif(gogc=[50, 800])))
 
 
+def test_after_a_kill_for_memory_no_setting_is_said_to_fit() -> None:
+    run = gca.read(SAMPLES / "oom-journal.jsonl")
+    table = run.whatif(gogc=[25, 50])
+    assert table.frame["fits"].all()
+    assert "All of these fit" not in one_line(str(table))
+
+
 @pytest.mark.parametrize("value", ["9.0 %", "0.29–0.40 %", "between 0.29 and 0.40 %"])
 def test_a_row_keeps_its_trend_before_the_end_of_its_note(value: str) -> None:
     note = "under 0.01 of 2 CPUs; 0.57 % with idle marking; of these cycles"

@@ -364,7 +364,11 @@ def beyond_container(rows: pl.DataFrame, predictor: Predictor) -> Iterator[str]:
         ("may not", pl.col("fits") & may, "_high"),
         ("does not", pl.col("fits").not_(), ""),
     )
-    if len(predicted) and predicted["fits"].all() and predicted.filter(may).is_empty():
+    # A kill, or a live heap that grows, contradicts that.
+    is_sure = len(predicted) == len(rows) and not (
+        predictor.may_lack_memory or predictor.endless
+    )
+    if is_sure and predicted["fits"].all() and predicted.filter(may).is_empty():
         yield f"All of these fit the {room:,.0f} MiB that the container has for the program."
     for word, which, end in kinds:
         beyond = predicted.filter(which)
