@@ -54,10 +54,14 @@ def test_whatif_says_that_all_settings_fit_the_container() -> None:
 
 
 def test_after_a_kill_for_memory_no_setting_is_said_to_fit() -> None:
-    run = gca.read(SAMPLES / "oom-journal.jsonl")
-    table = run.whatif(gogc=[25, 50])
-    assert table.frame["fits"].all()
-    assert "All of these fit" not in one_line(str(table))
+    kill = (
+        "Memory cgroup out of memory: Killed process 4242 (app) total-vm:1302540kB, "
+        "anon-rss:141824kB, file-rss:12kB, shmem-rss:0kB\n"
+    )
+    for end, said in (("", True), (kill, False)):
+        table = read_text(log_of(60) + end, container_limit="512MiB").whatif(gogc=[25, 50])
+        assert table.frame["fits"].all()
+        assert ("All of these fit" in one_line(str(table))) is said
 
 
 @pytest.mark.parametrize("value", ["9.0 %", "0.29–0.40 %", "between 0.29 and 0.40 %"])
