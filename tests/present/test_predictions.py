@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import io
+
 import pytest
 
 import gctrace_analyzer as gca
@@ -59,7 +61,9 @@ def test_after_a_kill_for_memory_no_setting_is_said_to_fit() -> None:
         "anon-rss:141824kB, file-rss:12kB, shmem-rss:0kB\n"
     )
     for end, said in (("", True), (kill, False)):
-        table = read_text(log_of(60) + end, container_limit="512MiB").whatif(gogc=[25, 50])
+        table = gca.read(io.StringIO(log_of(60) + end), container_limit="512MiB").whatif(
+            gogc=[25, 50]
+        )
         assert table.frame["fits"].all()
         assert ("All of these fit" in one_line(str(table))) is said
 
