@@ -127,7 +127,9 @@ class HeapProfiles:
         Thread(target=self._run, daemon=True).start()
 
     def end(self) -> None:
-        """Stops fetching."""
+        """Stops fetching, and says if nothing was fetched."""
+        if not (self._ended.is_set() or self.kept or self._problems):
+            self._say("no heap profile was fetched: nothing severe was found until the end")
         self._ended.set()
 
     def fetch(self, occasion: str) -> None:
