@@ -281,7 +281,7 @@ _NEAR = {
             3,
         ),
         # A process with no need of another setting
-        ({"live_heap_max_mib": 171.0}, "GOMEMLIMIT=214MiB or more", 0),
+        ({"live_heap_max_mib": 171.0}, "GOMEMLIMIT=321MiB or more", 0),
         (
             {**_NEAR, "advice_memory_limit_mib": 122.0, "container_limit_mib": 100.0},
             "differs by process: GOMEMLIMIT=48MiB to 122MiB",
@@ -594,7 +594,7 @@ def test_services_with_a_problem_say_what_to_set_the_worst_first() -> None:
     shown = ("service", "problem", "to_do", "affected", "thrashing", "other")
     assert found.problems.select(shown).rows() == [
         ("job", "killed for memory", "Add its log", 1, 0, 0),
-        ("api", "thrashing", "GOMEMLIMIT=200MiB or more", 2, 2, 0),
+        ("api", "thrashing", "GOMEMLIMIT=207MiB or more", 2, 2, 0),
         ("db", "thrashing", "GOMEMLIMIT=39MiB or more, and find what grows", 1, 1, 0),
         ("far", "thrashing", "read it in full", 1, 1, 0),
         ("near", "close to its limit", "GOGC=150", 1, 0, 0),

@@ -116,11 +116,11 @@ def test_a_problem_says_how_many_processes_of_how_many_have_it() -> None:
     )
     (problem,) = summary.problems.to_dicts()
     assert (problem["affected"], problem["processes"]) == (1, 6)
-    assert (problem["to_do"], problem["only_in"]) == ("GOMEMLIMIT=138MiB or more", "api-odd")
+    assert (problem["to_do"], problem["only_in"]) == ("GOMEMLIMIT=207MiB or more", "api-odd")
     with as_wide_as(60):
         text = " ".join(str(summary).split())
     assert "1 of 6" in text
-    assert "Start with api: GOMEMLIMIT=138MiB or more, only in api-odd." in text
+    assert "Start with api: GOMEMLIMIT=207MiB or more, only in api-odd." in text
 
 
 def test_a_service_gets_the_limit_that_all_its_processes_need_and_a_process_its_own() -> None:

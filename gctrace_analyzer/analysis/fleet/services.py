@@ -116,10 +116,10 @@ def one_setting() -> pl.Expr:
     """
     own, limit = _advised(), pl.when("advice_changes").then("advice_memory_limit_mib")
     needed = pl.coalesce(limit, "needed_limit_mib")
-    # A process without a limit may have a larger live heap than those that need one.
-    live = pl.when(needed.is_null()).then(
-        DEFAULT.safe_limit_times * pl.col("live_heap_max_mib")
-    )
+    # A process without a limit may have a larger live heap than those that need one. The limit must
+    # not be tight for it either.
+    times = DEFAULT.roomy_limit_times * DEFAULT.safe_limit_times
+    live = pl.when(needed.is_null()).then(times * pl.col("live_heap_max_mib"))
     room, largest = pl.max_horizontal(needed, live.ceil()).max(), limit.max()
     usual = own.drop_nulls().mode(maintain_order=True).first()
     is_of_gogc = usual.struct["limit"].is_null() & (pl.col("needed_limit_mib").count() == 0)
