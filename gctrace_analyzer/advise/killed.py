@@ -6,7 +6,7 @@ import math
 from itertools import accumulate, pairwise
 from typing import TYPE_CHECKING
 
-from gctrace_analyzer.advise.subject import advised_process
+from gctrace_analyzer.advise.subject import GROWS, advised_process
 from gctrace_analyzer.advise.tight_limit import container_for
 from gctrace_analyzer.analysis.postmortem.death import EVICTOR, OR_CHILD, REFUSED
 from gctrace_analyzer.analysis.postmortem.explanation import DOUBTS
@@ -14,6 +14,7 @@ from gctrace_analyzer.analysis.postmortem.facts import RaiseLimit, SetLimit
 from gctrace_analyzer.analysis.postmortem.pairing import gap_s
 from gctrace_analyzer.analysis.postmortem.proof import BY_KERNEL
 from gctrace_analyzer.analysis.thresholds import roomy_limit
+from gctrace_analyzer.analysis.trend import find_growth
 from gctrace_analyzer.units import duration_text, size_text, times_text
 
 if TYPE_CHECKING:
@@ -45,6 +46,10 @@ def steps(death: PostMortem, analysis: Analysis, advice: Advice) -> tuple[str, .
             adapted.append(RaiseLimit(step.form, room, roomy))
         else:
             adapted.append(step)
+    # The cycles may be those of the program that was killed, or of the next one.
+    grew = death.process is None and GROWS in {finding.id for finding in analysis.findings}
+    if grew and any(isinstance(step, SetLimit | RaiseLimit) for step in adapted):
+        adapted.append(find_growth(is_lasting=False, is_limited=True))
     return tuple(adapted)
 
 

@@ -207,3 +207,20 @@ def test_the_json_has_the_advice_that_the_report_shows() -> None:
     (advice,) = (death["advice"] for death in json.loads(run.to_json())["post_mortems"])
     assert advice[0].startswith("Try GOMEMLIMIT=460MiB")
     assert all(step in shown for step in advice)
+
+
+def test_a_growing_heap_that_may_be_of_the_next_container_is_looked_into() -> None:
+    pod = (
+        "Name:             api-6c9f7d-abcde\nNamespace:        prod\nContainers:\n  api:\n"
+        "    State:          Running\n      Started:      Sun, 01 Mar 2026 08:14:25 +0000\n"
+        "    Last State:     Terminated\n      Reason:       OOMKilled\n      Exit Code:    137\n"
+        "      Started:      Sun, 01 Mar 2026 08:10:00 +0000\n"
+        "      Finished:     Sun, 01 Mar 2026 08:14:09 +0000\n"
+        "    Limits:\n      memory:  512Mi\n"
+    )
+    said = "If the live heap grows further, a limit only buys time"
+    for log, grows in (("leak-go1.26", True), ("steady-go1.26", False)):
+        cycles = (SAMPLES / f"{log}.log").read_text()
+        text = plain(document(read_text(pod + cycles).report()))
+        assert "may be, those of the container" in (shown := " ".join(text.split()))
+        assert (said in shown) is grows
