@@ -13,6 +13,7 @@ from gctrace_analyzer.advise.phrases import to_set
 from gctrace_analyzer.advise.prediction.model import Setting
 from gctrace_analyzer.advise.subject import advised_process
 from gctrace_analyzer.advise.whatif import is_measured, is_present, lasts_text
+from gctrace_analyzer.analysis.postmortem.facts import MOST_OF_LIMIT
 from gctrace_analyzer.analysis.settings.naming import (
     gogc_name,
     gogc_range,
@@ -368,7 +369,8 @@ def beyond_container(rows: pl.DataFrame, predictor: Predictor) -> Iterator[str]:
     is_sure = len(predicted) == len(rows) and not (
         predictor.may_lack_memory or predictor.endless
     )
-    if is_sure and predicted["fits"].all() and predicted.filter(may).is_empty():
+    tight = predicted.filter(pl.col("memory_peak_mib") > MOST_OF_LIMIT * room)
+    if is_sure and tight.is_empty() and predicted.filter(may).is_empty():
         yield f"All of these fit the {room:,.0f} MiB that the container has for the program."
     for word, which, end in kinds:
         beyond = predicted.filter(which)

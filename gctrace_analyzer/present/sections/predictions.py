@@ -38,8 +38,8 @@ def whatif(report: Report, rows: pl.DataFrame, evidence: Sequence[Report] = ()) 
     blocks: list[Block] = [title(report), table, notes]
     if report.advice.baseline.load and _has_predictions(rows):
         blocks += [*_basis(report, rows, evidence)]
-        if signs := advice.legend(table, report):
-            blocks.append(Paragraphs([signs], "dim", indent=2))
+    if signs := advice.legend(table, report):
+        blocks.append(Paragraphs([signs], "dim", indent=2))
     return blocks
 
 
