@@ -6,7 +6,8 @@ import math
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from gctrace_analyzer.analysis.settings.search import COMMON, DEFAULT_GOGC, USUAL
+from gctrace_analyzer.analysis.settings.limits import goal_range
+from gctrace_analyzer.analysis.settings.search import COMMON, DEFAULT_GOGC, DRIFT_LOW, USUAL
 from gctrace_analyzer.units import between_text, size_text
 
 if TYPE_CHECKING:
@@ -178,3 +179,23 @@ def range_name(low: float | None, high: float | None) -> str:
 
 _FAR = 1.5
 """Ratio to the inferred GOGC that counts as far: a GOGC twice as high may set the same few MiB."""
+
+
+def short_limit(regime: Regime | None, goal_mib: float) -> str:
+    """Returns the memory limit of the goals as stated or inferred; empty if it is not known.
+
+    Args:
+        regime: the settings of a process.
+        goal_mib: its median heap goal. Goals far below a stated limit follow another one.
+    """
+    if regime is None or not regime.is_limited or regime.memory_limit_mib is None:
+        return ""
+    if regime.memory_limit_source != "inferred":
+        is_near = goal_mib >= DRIFT_LOW * goal_range(regime.memory_limit_mib, 0.0)[0]
+        return setting_text(regime) if is_near else ""
+    # Shorter than in a sentence, to fit into 80 columns.
+    low, high = regime.memory_limit_mib_low, regime.memory_limit_mib_high
+    if high is None:
+        return f"inferred limit of at least {low:,.0f} MiB" if low and low >= 1 else ""
+    # If all goals are the live heap itself, nothing shows how much memory is outside it.
+    return f"inferred limit {low:,.0f}–{high:,.0f} MiB" if low else ""

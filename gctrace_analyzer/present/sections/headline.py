@@ -25,7 +25,7 @@ from gctrace_analyzer.analysis.settings.naming import (
     is_in_turn,
     present,
     range_name,
-    setting_text,
+    short_limit,
 )
 from gctrace_analyzer.analysis.thresholds import DEFAULT
 from gctrace_analyzer.frozen import frozen
@@ -472,7 +472,8 @@ def _setter(report: Report) -> str:
     if setter == "heap-minimum":
         goals = int(report.analysis.cycles["heap_goal_mib"].count() / _NEARLY_ALL)
     mostly = "mostly " if cycles < _NEARLY_ALL * goals else ""
-    limit = _limit(report) if setter == "memory-limit" else ""
+    now = present(report.analysis.only_regimes) if setter == "memory-limit" else None
+    limit = short_limit(now, report.analysis.summary.heap_goal_p50_mib or 0.0)
     is_other = "GC027" in [own.id for own in report.analysis.findings]
     if setter == "gogc" and len(regimes) == 1 and not is_other:
         # The quotient of sizes in whole MiB is close to it, and would look like another value.
@@ -481,18 +482,3 @@ def _setter(report: Report) -> str:
     effective = [] if setter == "heap-minimum" else effective
     by = f"set {mostly}by {limit or _SETTERS[setter]}"
     return "; ".join([limit if limit.startswith("inferred") else by, *effective])
-
-
-def _limit(report: Report) -> str:
-    """Returns the memory limit as stated or inferred; empty if unknown."""
-    regime = present(report.analysis.only_regimes)
-    if regime is None or not regime.is_limited or regime.memory_limit_mib is None:
-        return ""
-    if regime.memory_limit_source != "inferred":
-        return setting_text(regime)
-    # Shorter than in a sentence, to fit into 80 columns.
-    low, high = regime.memory_limit_mib_low, regime.memory_limit_mib_high
-    if high is None:
-        return f"inferred limit of at least {low:,.0f} MiB" if low and low >= 1 else ""
-    # If all goals are the live heap itself, nothing shows how much memory is outside it.
-    return f"inferred limit {low:,.0f}–{high:,.0f} MiB" if low else ""
