@@ -187,9 +187,9 @@ def without_repeated(parts: Sequence[Part]) -> list[str]:
     again = rows.filter((pl.col("row") != pl.col("first_row")) & ~named)
     again = again.with_columns(elsewhere=of != pl.col("first_of"))
     is_overlap = again["elsewhere"].sum() >= FEWEST_REPEATED
-    # If cycles repeat from the first one on, it is another process.
+    # If cycles repeat from the first one on without text in between, it is another process.
     begins = pl.col("row").diff().fill_null(0) != 1
-    is_restart = (pl.col("gc_num").first() == 1).over(begins.cum_sum())
+    is_restart = ((pl.col("gc_num") == 1) & ~pl.col("apart")).first().over(begins.cum_sum())
     figures = pl.concat_list("^.*_ms$").list.drop_nulls().list.n_unique()
     shown_again = (figures >= _TELLING_FIGURES) & (key == of_first) & ~is_restart
     again = again.filter(pl.when("elsewhere").then(is_overlap).otherwise(shown_again))
@@ -212,14 +212,17 @@ def without_repeated(parts: Sequence[Part]) -> list[str]:
 
 
 def _rows_of(inputs: list[list[pl.DataFrame]]) -> pl.DataFrame:
-    """Returns the printed values of each cycle, with `row`, input (`of`) and identity (`key`)."""
-    return pl.concat(
-        frame.select(*_PRINTED, "logged_at", "repaired", of=pl.lit(of)).with_columns(
-            _key(frame)
-        )
+    """Returns the printed values of each cycle, its `row`, input (`of`) and identity (`key`).
+
+    A cycle is `apart` from the one above if other lines are between.
+    """
+    names = (*_PRINTED, "logged_at", "repaired", "line_no")
+    rows = pl.concat(
+        frame.select(*names, _key(frame), of=pl.lit(of))
         for of, frames in enumerate(inputs)
         for frame in frames
-    ).with_row_index("row")
+    )
+    return rows.with_columns(apart=pl.col("line_no").diff() > 1).with_row_index("row")
 
 
 def take_cycles(parts: Sequence[Part]) -> tuple[pl.DataFrame, pl.DataFrame, Counter[str]]:

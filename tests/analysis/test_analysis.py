@@ -19,6 +19,7 @@ from tests.helpers.facts import log_of
         ([("1.5", "1.5")], "go1.5"),
         ([("1.6", "1.17")], "go1.6–1.17"),
         ([("1.18", None), ("1.6", "1.17")], "2 Go line formats"),
+        ([("1.12", "1.15"), ("1.6", "1.17")], "go1.6–1.17"),
     ],
 )
 def test_the_go_versions_all_processes(

@@ -372,6 +372,11 @@ def test_a_line_that_a_text_shows_again_is_one_cycle() -> None:
         assert "cycles that are in this input as well are counted once (1)." in str(
             run.summary()
         )
+        # The first line as well, and the only one.
+        first = torn.replace("gc 3 @0.3", "gc 1 @0.1") if again == torn else lines[0]
+        for shown in (lines, lines[:1]):
+            run = read_text(f"{''.join(shown)}The first one:\n{first}")
+            assert run.processes["cycles"].to_list() == [len(shown)]
     other = read_text("".join([*lines, lines[2].replace("9.8", "9.7")]))
     assert other.processes["cycles"].to_list() == [4, 1]
 

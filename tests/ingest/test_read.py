@@ -215,6 +215,17 @@ def test_a_line_of_the_scavenger_that_no_release_prints_with_the_cycles_is_a_quo
     assert not any("18.0 MiB" in text for text in memory_parts.of_scavenger(run.report()))
 
 
+def test_a_line_of_the_scavenger_that_a_text_shows_again_is_not_its_last() -> None:
+    first, last = (
+        f"scvg{num}: inuse: {num}, idle: {idle}, sys: {num + idle}, released: 0, consumed: 9 (MB)"
+        for num, idle in ((3, 6), (4, 67))
+    )
+    for again in (f"    - `{first}`", f"// {first}", first):
+        lines = [LINES["gc18"], first, last, "Explained:", again]
+        run = read_text("\n".join(lines) + "\n")
+        assert run.table("scavenges")["scavenge_num"].to_list() == [3, 4]
+
+
 @pytest.mark.parametrize("count", [1, 2, 3, 4])
 def test_records_without_times_that_count_down_are_a_reversed_log(count: int) -> None:
     """Two cycles may also be two programs."""

@@ -104,13 +104,16 @@ def is_before_limits(process: int | None, processes: pl.DataFrame, given: Any) -
 def versions(processes: Iterable[Mapping[str, Any]]) -> str | None:
     """Returns the Go versions that print the line formats of these processes: `go1.18+`.
 
-    If the formats differ, returns how many there are; None if no version is known.
+    If no version prints all of them, returns how many formats there are; None if no version is
+    known.
     """
     spans = {(row["go_version_min"], row["go_version_max"]) for row in processes}
-    if len(spans) != 1:
-        return f"{len(spans)} Go line formats" if spans else None
-    low, high = spans.pop()
-    # Lines of other traces may come from another program, or be written by hand.
-    if low is None or (go_version(low) or ()) > (go_version(high) or (math.inf,)):
+    begins = {go_version(low) or (): low for low, _ in spans}
+    ends = {go_version(high) or (math.inf,): high for _, high in spans}
+    if not spans or max(begins) > min(ends):
+        # Lines of other traces may come from another program, or be written by hand.
+        return f"{len(spans)} Go line formats" if len(spans) > 1 else None
+    low, high = begins[min(begins)], ends[max(ends)]
+    if low is None:
         return None
     return f"go{low}+" if high is None else f"go{low}" if low == high else f"go{low}–{high}"

@@ -10,6 +10,7 @@ import polars as pl
 
 from gctrace_analyzer.ingest.gctrace.grammar import SHAPES, Shape
 from gctrace_analyzer.ingest.rows import distinct
+from gctrace_analyzer.schema import IDENTITY
 
 COMPANIONS = ("scavenges", "pacer", "scans")
 """The tables of these lines."""
@@ -67,7 +68,11 @@ def companions_of(
         ),
     )
     of_own = pl.when(~is_quoted.fill_null(value=False)).then("process").alias("process")
-    return placed.with_columns(of_own).drop("shape")
+    # A text shows a line again to explain it: numbers grow within a process.
+    is_numbered = pl.any_horizontal(pl.lit(value=False), pl.col("^scavenge_num$").is_not_null())
+    is_first = pl.struct(pl.exclude("after_gc", "line_no", *IDENTITY)).is_first_distinct()
+    own = placed.with_columns(of_own).drop("shape")
+    return own.filter(is_first | ~is_numbered)
 
 
 def _are_of_different_releases(one: Shape, other: Shape) -> bool:

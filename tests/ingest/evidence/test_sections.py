@@ -233,7 +233,8 @@ def test_what_has_no_message_is_known_before_it_is_parsed(
 def test_hundreds_of_fragments_are_read_with_the_log_between_them() -> None:
     log = (SAMPLES / "steady-go1.26.log").read_text().splitlines()
     fragment = ' "dir": "retune",\n "args": ["-for", "3s"]\n'
-    text = "".join(f"{fragment}{line}\n" for line in log * 6)
+    runs = (line.replace(" @", f" @{run}") for run in range(6) for line in log)
+    text = "".join(f"{fragment}{line}\n" for line in runs)
     for last in ("", ' "message": "started"\n'):
         assert len(gca.read(io.StringIO(text + last)).cycles) == 6 * 33
 
