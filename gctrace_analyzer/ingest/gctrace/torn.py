@@ -51,9 +51,9 @@ _REASONS = {
     "piece": "part of a record, and the rest is missing",
 }
 _CUT_SHORT = "cut short"
-_INTERRUPTED = "interrupted by another write, and the rest is missing"
+_OTHER_TEXT = "goes on with other text than the runtime prints"
 _INTERLEAVED = "two processes wrote at the same time, and their numbers cannot be separated"
-_WRONG_ORDER = "fields in an order that no Go release prints"
+_WRONG_ORDER = "fields, or an order of fields, that no Go release prints"
 _LEFT_OUT = "its author left parts out (...)"
 _NO_COLON = "the colon after the percentage is missing"
 _OTHER_CASE = "other capital letters than the runtime prints"
@@ -378,7 +378,7 @@ def _reason(suspect: Suspect) -> str | None:
         return _CUT_SHORT
     if not is_record and not _CERTAINLY_A_RECORD.match(text[:length]):
         return _NO_RECORD if _BEGINS.match(text) else None
-    return _WRONG_ORDER if _RECORD_WORDS.search(text, length) else _INTERRUPTED
+    return _WRONG_ORDER if _RECORD_WORDS.search(text, length) else _OTHER_TEXT
 
 
 @cache

@@ -203,6 +203,7 @@ def damage(report: Report) -> list[str]:
 
 def _pause_of_cut_lines(report: Report) -> Iterator[str]:
     """Yields the longest pause in lines that are cut after it, if no other pause is longer."""
+    others = report.analysis.summary.stw_max_ms
     before, after = (
         pl.col("text").str.extract(rf"{pause} ms clock, ").cast(pl.Float64)
         for pause in (r" ([0-9.]+)\+[0-9.]+\+[0-9.]+", r"\+[0-9.]+\+([0-9.]+)")
@@ -211,12 +212,10 @@ def _pause_of_cut_lines(report: Report) -> Iterator[str]:
         "line_no", ms=pl.max_horizontal(before, after)
     )
     longest = cut.drop_nulls().sort("ms").tail(1)
-    for line_no, ms in longest.filter(
-        pl.col("ms") > (report.analysis.summary.stw_max_ms or 0.0)
-    ).rows():
+    than_others = "" if others is None else ": no pause in the figures is as long"
+    for line_no, ms in longest.filter(pl.col("ms") > (others or 0.0)).rows():
         yield (
-            f"Line {line_no:,}, which is cut short, has a pause of {milliseconds(ms)}: no pause "
-            "in the figures is as long."
+            f"Line {line_no:,}, which is cut short, has a pause of {milliseconds(ms)}{than_others}."
         )
 
 
