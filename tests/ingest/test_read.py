@@ -224,6 +224,11 @@ def test_a_line_of_the_scavenger_that_a_text_shows_again_is_not_its_last() -> No
         lines = [LINES["gc18"], first, last, "Explained:", again]
         run = read_text("\n".join(lines) + "\n")
         assert run.table("scavenges")["scavenge_num"].to_list() == [3, 4]
+    # Calls of debug.FreeOSMemory have no number.
+    for call in (first.replace("scvg3", "scvg-1"), LINES["scav21"], LINES["scvg13"]):
+        assert (
+            len(read_text(f"{LINES['gc18']}\n{call}\nfreed\n{call}\n").table("scavenges")) == 2
+        )
 
 
 @pytest.mark.parametrize("count", [1, 2, 3, 4])

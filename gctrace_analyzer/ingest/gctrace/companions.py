@@ -69,7 +69,9 @@ def companions_of(
     )
     of_own = pl.when(~is_quoted.fill_null(value=False)).then("process").alias("process")
     # A text shows a line again to explain it: numbers grow within a process.
-    is_numbered = pl.any_horizontal(pl.lit(value=False), pl.col("^scavenge_num$").is_not_null())
+    is_numbered = pl.any_horizontal(
+        pl.lit(value=False), (pl.col("^scavenge_num$") >= 0).fill_null(value=False)
+    )
     is_first = pl.struct(pl.exclude("after_gc", "line_no", *IDENTITY)).is_first_distinct()
     own = placed.with_columns(of_own).drop("shape")
     return own.filter(is_first | ~is_numbered)
