@@ -511,7 +511,7 @@ def test_what_the_go_command_prints_of_packages_is_no_program(text: str) -> None
 
 def test_a_program_that_starts_after_the_last_package_is_judged() -> None:
     """As `go run` prints it, if the command itself was not recorded."""
-    linked = "# command-line-arguments\n" + _BUILT.splitlines()[1] + "\n"
+    linked = "# command-line-arguments\n" + log_of(1, every=0.02)
     run = read_text(f"{_BUILT}{linked}{log_of(60, every=0.2)}")
     reached = run.report().verdict
     assert reached is not None
@@ -527,7 +527,7 @@ def test_a_program_that_starts_after_the_last_package_is_judged() -> None:
     "head", ["gc 1 @0.000s 2%: 0.004%", "gc 1 @0.001s 3%: 0.0", "gc 1 @0.2"]
 )
 def test_a_program_whose_only_line_is_torn_has_no_figures(head: str) -> None:
-    run = read_text(f"$ go run .\n{log_of(3, every=0.01)}# p\n{log_of(2, every=0.01)}{head}\n")
+    run = read_text(f"$ go run .\n{log_of(3, every=0.01)}# p\n{log_of(2, every=0.02)}{head}\n")
     reached = run.report().verdict
     assert reached is not None
     is_timed = "s " in head
@@ -628,7 +628,7 @@ def test_no_process_that_go_vet_starts_is_judged_as_the_program() -> None:
 
 def test_a_benchmark_is_judged_and_not_the_go_command_that_started_it() -> None:
     """The go command and the linker cost more, and the package has a name of its own."""
-    tools = log_of(3, every=0.01) + "# shop/price.test\n" + log_of(3, every=0.01)
+    tools = log_of(3, every=0.01) + "# shop/price.test\n" + log_of(3, every=0.02)
     run = read_text(f"{tools}goos: linux\n{log_of(60, every=0.2)}PASS\n")
     reached = run.report().verdict
     assert reached is not None

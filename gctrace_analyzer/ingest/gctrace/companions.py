@@ -57,9 +57,11 @@ def companions_of(
     placed = lines.with_columns(
         *of_cycle, num.alias("after_gc" if table == "scavenges" else "gc_num")
     )
-    # A text quotes the line of another program.
+    # A text quotes the line of another program: of another release, or with a larger heap.
     is_quoted = pl.any_horizontal(
         pl.lit(value=False),
+        pl.col("^inuse_mib$")
+        > pl.col("process").replace_strict(_largest_heaps(cycles), default=None),
         *(
             (pl.col("format") == line) & (pl.col("shape") == cycle)
             for line in distinct(lines, "format")
@@ -75,6 +77,21 @@ def companions_of(
     is_first = pl.struct(pl.exclude("after_gc", "line_no", *IDENTITY)).is_first_distinct()
     own = placed.with_columns(of_own).drop("shape")
     return own.filter(is_first | ~is_numbered)
+
+
+def _largest_heaps(cycles: pl.DataFrame) -> dict[int, float | None]:
+    """Returns what each process that is known from its first cycle can have in use at most, in MiB.
+
+    More would have started a cycle. None if the log begins later, or without a goal (GOGC=off).
+    """
+    whole = (pl.col("gc_num").min() == 1) & (pl.col("heap_goal_mib").null_count() == 0)
+    heap = pl.max_horizontal("heap_end_mib", "heap_goal_mib").max()
+    heaps = cycles.group_by("process").agg(pl.when(whole).then(heap * _MOST_GROWTH))
+    return dict(heaps.iter_rows())
+
+
+_MOST_GROWTH = 10
+"""Ratio of a heap goal to the one before: GOGC is rarely above 900."""
 
 
 def _are_of_different_releases(one: Shape, other: Shape) -> bool:

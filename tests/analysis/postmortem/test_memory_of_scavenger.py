@@ -57,9 +57,14 @@ def test_returned_or_little_memory_is_no_problem(tmp_path: Path, line: str) -> N
 
 def test_spans_in_use_without_objects_are_in_the_verdict(tmp_path: Path) -> None:
     in_use = "scvg1: inuse: 1000, idle: 5, sys: 1005, released: 0, consumed: 1005 (MB)"
-    assert "At least 995 MiB of the heap in use hold no objects" in (
-        shown(tmp_path, log(in_use)).sentence
+    small = log(in_use)
+    grown = [small[0].replace("4->4->2 MB, 5", "999->999->2 MB, 999"), *small[1:]]
+    assert (
+        "At least 995 MiB of the heap in use hold no objects" in shown(tmp_path, grown).sentence
     )
+    # The heap was never that large, so an explanation quotes the line of another program.
+    assert shown(tmp_path, small).finding is None
+    assert "995 MiB" in shown(tmp_path, small[1:]).sentence
 
 
 @pytest.mark.parametrize(("live", "found"), [(20, "GC037"), (1, None)])

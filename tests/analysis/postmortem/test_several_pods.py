@@ -241,7 +241,7 @@ def test_the_setting_after_a_sigkill_that_proves_nothing_is_that_of_the_killed_p
     None
 ):
     """The process that was started after it has more cycles."""
-    text = f"{log_of(60)}signal: killed\n{log_of(300)}"
+    text = f"{log_of(60)}signal: killed\n{log_of(300, every=0.25)}"
     run = read_text(text)
     (death,) = run.post_mortems()
     assert (death.process, death.proven) == (0, False)
