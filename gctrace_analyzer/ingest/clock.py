@@ -109,7 +109,10 @@ def falls(at: pl.Series) -> bool:
         steps = steps.filter(steps.abs() < _HALF_YEAR * 30 * 86_400_000_000)
         if len(steps) <= _FEW_STEPS and _is_repeated_hour(steps / 1e6):
             return False
-    return bool(steps.sum() < 0 and (steps <= 0).sum() >= MOSTLY * len(steps))
+    # One step back among many lines of the same time begins another excerpt.
+    moves = steps.filter(steps != 0)
+    is_order = len(moves) > 1 or len(steps) <= _FEW_STEPS
+    return bool(is_order and moves.sum() < 0 and (moves < 0).sum() >= MOSTLY * len(moves))
 
 
 def local_s(frame: pl.DataFrame) -> pl.Series:

@@ -87,6 +87,9 @@ def test_a_log_without_a_year_in_reverse_order_is_dated_forwards() -> None:
 def test_only_mostly_falling_times_run_backwards() -> None:
     assert falls(pl.Series([5.0, 4.0, 3.0]))
     assert not falls(pl.Series([3.0, 4.0, 5.0, 1.0]))
+    assert falls(pl.Series([5.0, 5.0, 4.0, 4.0, 3.0, 3.0, 3.0]))
+    # Two excerpts: the second one is the older.
+    assert not falls(pl.Series([48.0, *[20.0] * 9]))
 
 
 ZONES = {

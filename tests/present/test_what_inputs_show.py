@@ -281,9 +281,55 @@ OF_UNIT = (
     ],
 )
 def test_the_status_of_a_unit_shows_its_memory(memory: str, said: str, advice: str) -> None:
-    found = headline.verdict(read_text(OF_UNIT.format("caddy", memory)).report())
-    assert found.sentence.startswith(f"The unit caddy.service {said}")
+    found = headline.verdict(read_text(OF_UNIT.format("orders", memory)).report())
+    assert found.sentence.startswith(f"The unit orders.service {said}")
     assert advice in found.action
+
+
+def test_figures_do_not_cover_a_process_with_one_dump() -> None:
+    dumps = [(1, 11), (1, 12), (2, 31), (2, 33), (3, 90)]
+    text = "".join(
+        f"2026-11-20T04:10:0{at}Z app-{pod} app[{pod}]: Alloc=2300000 Sys=74000000 NumGC={cycles}\n"
+        for at, (pod, cycles) in enumerate(dumps)
+    )
+    shown = " ".join(str(read_text(text).summary()).split())
+    assert "2 of 3 processes together" in shown
+    assert "The figures cover 2 processes together" in shown
+
+
+IF_GO = "If it is written in Go"
+
+
+@pytest.mark.parametrize(
+    ("command", "advice"),
+    [
+        ("/usr/local/bin/containerd", "Run the program"),
+        ("/usr/bin/kubelet --config=x", "Run the program"),
+        ("./orders -p 80", IF_GO),
+        ("/usr/bin/python3 a.py", "Limit the memory of python3"),
+    ],
+)
+def test_a_table_names_its_only_process(command: str, advice: str) -> None:
+    text = (
+        "USER         PID %CPU %MEM    VSZ   RSS TTY      STAT START   TIME COMMAND\n"
+        f"root      969765  7.6 63.1 50808908 41557296 ?   Ssl  Mar05 1635:51 {command}\n"
+    )
+    found = headline.verdict(read_text(text).report())
+    name = command.split()[0].rpartition("/")[2]
+    assert found.sentence.startswith(f"Memory of {name}: 40,583 MiB are resident.")
+    assert found.action.startswith(advice)
+
+
+def test_a_goroutine_profile_is_of_a_program_in_go() -> None:
+    used = "POD      NAME    CPU(cores)   MEMORY(bytes)\norders-1 orders  2m           1543Mi\n"
+    for profile, advice in (
+        ("", IF_GO),
+        ("goroutine profile: total 1204\n", "Run the program"),
+    ):
+        report = read_text(f"{used}{profile}").report()
+        assert headline.verdict(report).action.startswith(advice)
+        shown = "".join(report.analysis.log.notes)
+        assert ("Goroutines in the profile: 1,204." in shown) is bool(profile)
 
 
 def test_the_share_of_a_start_up_is_not_judged() -> None:

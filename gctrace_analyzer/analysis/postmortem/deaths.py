@@ -71,21 +71,27 @@ def deaths(tables: Mapping[str, pl.DataFrame]) -> list[Death]:
     # only if its log is in the input, or nothing else is.
     ended = without_kill(kills, [report for report in incidents if not report.proven])
     traced = _traced(tables["processes"])
-    is_all = not any(
-        len(tables[name]) for name in ("processes", "oom_tasks", "oom_invocations")
-    )
+    is_all = not any(len(tables[name]) for name in ("processes", "oom_tasks"))
     left = [report for report in reports if id(report) in alone]
     left += [each for each in ended if is_all or (each.unit or "").partition(".")[0] in traced]
     if not kills and len(tables["oom_invocations"]):
         # The kernel killed a process, but one of its lines is not in the input.
-        of_host = (tables["oom_invocations"]["scope"] == "global").all()
-        left = [
-            each
-            if each.proven
-            else replace(each, oom_killer_ran=True, scope="global" if of_host else each.scope)
-            for each in left
-        ]
+        runs = [*map(Death.of, tables["oom_invocations"].iter_rows(named=True))]
+        left = [each if each.proven else _with_run(each, runs) for each in left]
     return [*kills, *left, *_fatal(tables["runtime_fatal"])]
+
+
+def _with_run(end: Death, runs: list[Death]) -> Death:
+    """Returns an end with the runs of the OOM killer at its time."""
+    near = [run for run in runs if abs(gap_s(run, end) or 0) <= LATE_S]
+    is_of_host = all(run.scope == "global" for run in near)
+    invokers = (run.invoker_comm for run in near)
+    return replace(
+        end,
+        oom_killer_ran=bool(near),
+        scope="global" if near and is_of_host else end.scope,
+        invoker_comm=next(filter(None, invokers), None),
+    )
 
 
 def _traced(processes: pl.DataFrame) -> set[str]:

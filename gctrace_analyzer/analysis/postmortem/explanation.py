@@ -160,10 +160,11 @@ _NOT_OOM_IN_POD = (
     "saw no OOM kill. After a failed liveness probe, the kubelet sends SIGTERM, and SIGKILL to "
     "what does not end in time."
 )
-_MOST_LIKELY = (
-    "Memory most likely ran out: what is missing is the kernel's line that names the victim "
-    '("Killed process").'
+KERNEL_LOG = (
+    "Add the whole message of the kernel (`journalctl -k` or `dmesg` of that minute): its line "
+    '"Killed process" names the victim and its memory.'
 )
+_MOST_LIKELY = "Memory most likely ran out: the kernel's line that names the victim is missing."
 _OF_HOST = (
     'The kubelet names "/", the whole host: the host had probably no memory left. On Linux 5.0 or '
     "later, a kubelet before 1.21 also names it when a container reached its limit."
@@ -192,8 +193,9 @@ def _unproven(facts: Evidence) -> Explanation:
         if advice in (remedies.FIND_PROBE, remedies.FIND_HANG):
             reading += _cost(facts.minute)
     elif death.oom_killer_ran:
-        of_host = f" {_OF_HOST}" if death.scope == "global" else ""
-        advice, reading = remedies.FIND_SENDER, f"{_MOST_LIKELY}{of_host}"
+        is_by_kubelet = death.scope == "global" and death.invoker_comm is None
+        advice = KERNEL_LOG
+        reading = f"{_MOST_LIKELY} {_OF_HOST * is_by_kubelet}".rstrip()
     elif death.is_child:
         advice, reading = _FIND_PARENT, _BY_PARENT
     elif "Runtime exited" in (death.error or ""):

@@ -59,7 +59,7 @@ _NOT_GO = _names(
     virtqemud libvirtd virtlogd lxcfs crun conmon smbd nmbd winbindd nfsd rpcbind mount.nfs
     glusterfsd glusterfs ceph-osd ceph-mon ceph-mgr ceph-mds zfs zpool minecraft bedrock_server
     earlyoom nohang wine wineserver bitcoind monerod litecoind solana-validator tor transmission-da
-    qbittorrent-nox deluged pgpool pt_main_thread
+    qbittorrent-nox deluged pgpool pt_main_thread oracle tnslsnr
     """
 )
 ROLES = _names("node code convert login patch split join find sort make screen head named tor")

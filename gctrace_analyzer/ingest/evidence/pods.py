@@ -333,6 +333,7 @@ _LIMIT = re.compile(
     r"(?i)\bmemory (?:(?P<named>limit)\W{1,9}|.{0,60}?\b)(?P<limit>\d{1,12}(?:\.\d{1,3})?) ?"
     r"(?P<limit_unit>[KMG])i?B?\b(?(named)| limit\b)"
 )
+_RUNNING = re.compile(r"(?i)\bRunning\"?\s?[=:]\s?\"?true\b")
 _INSPECTED = re.compile(r"\bMemory\"?[:=] ?(?P<limit>[1-9]\d{6,18})(?P<limit_unit>)\b")
 """Values of `docker inspect` in bytes for a container with a limit, or named by its template."""
 
@@ -396,9 +397,11 @@ def _fields(messages: Sequence[Message], at: int) -> Iterator[Message]:
 
 
 def _row_of(message: Message) -> Row:
-    proven = {"oom_killed": True, "reason": "OOMKilled"}
     at = _AT.search(message.text)
     named = {**_cells(message.text), **_facts_of(message.text)}
+    # Docker's flag is of any process in a container, and no reason why the container ended.
+    reason = None if named.get("status") == "running" else "OOMKilled"
+    proven = {"oom_killed": True, "reason": reason}
     is_own = at is not None and named.keys().isdisjoint(name for name, _ in _STATE_TIMES)
     dated = {"logged_at": json_values.iso_utc(at[0])} if at and is_own else {}
     return {**dated, **named, **message.about(named), **proven}
@@ -418,6 +421,8 @@ def _facts_of(text: str) -> Row:
         row["exit_code"] = numbers.whole(match["code"] or match["cell"])
     if match := _LIMIT.search(text) or _INSPECTED.search(text):
         row["memory_limit_bytes"] = size_bytes(match.groupdict(), "limit")
+    if _RUNNING.search(text):
+        row["status"] = "running"
     if match := _RESTARTS.search(text):
         row["restart_count"] = numbers.whole(match["n"])
     for of, pattern in _STATE_TIMES:

@@ -358,11 +358,12 @@ def _is_address(size: int) -> bool:
 
 def _requested(text: str) -> int | None:
     """Returns the refused size, or that of the allocation if the heap grows by no more."""
+    step = LARGEST_STEP_MIB << 20
     sizes = (int(size, 16) for size in _SIZE.findall(text))
+    pages = (int(number, 16) * _HEAP_PAGE_BYTES for number in _PAGES.findall(text))
+    large = [size for size in pages if step < size <= _MOST_OF_HOST_BYTES]
     for size in sizes:
         if 0 < size <= _MOST_OF_HOST_BYTES and size % _PAGE_BYTES == 0:
-            return size
-    pages = (int(number, 16) * _HEAP_PAGE_BYTES for number in _PAGES.findall(text))
-    return next(
-        (size for size in pages if LARGEST_STEP_MIB << 20 < size <= _MOST_OF_HOST_BYTES), None
-    )
+            # The heap grows by whole arenas.
+            return next((own for own in large if size - step < own < size), size)
+    return next(iter(large), None)

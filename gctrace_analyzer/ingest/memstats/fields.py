@@ -17,6 +17,11 @@ RING = 256
 PAUSES_STOPPED = "GC pauses have stopped the program"
 """Text of the note on a histogram of pauses, which is not a column of a dump."""
 
+IN_PROFILE = "Goroutines in the profile"
+
+NOTES_OF_GO = (PAUSES_STOPPED, IN_PROFILE)
+"""Texts of notes that show that a program is written in Go."""
+
 _UNITS = ("_bytes", "_unix_ns", "_ns", "_s", "_pct")
 _OWN = {
     "lastgc": "last_gc_unix_ns", "pausetotal": "pause_total_ns", "malloccount": "mallocs",

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from gctrace_analyzer.ingest import numbers
 from gctrace_analyzer.ingest.evidence.message import Message
-from gctrace_analyzer.ingest.memstats import log_messages
+from gctrace_analyzer.ingest.memstats import fields, log_messages
 from gctrace_analyzer.ingest.metrics import go_json
 from gctrace_analyzer.units import digits
 
@@ -75,6 +75,15 @@ _OF_GC = re.compile(
     r"|(?P<assists>gcAssistAlloc|gcDrainN)|(?P<sweeping>bgsweep|deductSweepCredit))\b"
 )
 """The parts of GC in a CPU profile, and the functions that contain each part."""
+
+
+def of_goroutines(text: str) -> Iterator[str]:
+    """Yields how many goroutines the profiles in a text have."""
+    if numbers_of := [f"{int(match[1]):,}" for match in _GOROUTINES.finditer(text)]:
+        yield f"{fields.IN_PROFILE}{'s' * (len(numbers_of) > 1)}: {', '.join(numbers_of)}."
+
+
+_GOROUTINES = re.compile(r"^[ \t>]*goroutine profile: total (\d{1,9})\s*$", re.MULTILINE)
 
 
 def of_table(text: str, whole: str) -> Iterator[str]:

@@ -221,6 +221,7 @@ def added_to(part: Part, heap_mib: float | None = None) -> list[str]:
         *_of_processes(text),
         *mappings.of_mappings(text),
         *pprof.of_table(text, whole_text(known)),
+        *pprof.of_goroutines(text),
     ]
     if part.memstats is None or "pause_max_s" not in part.memstats.columns:
         notes += exposition.of_pauses(text)
@@ -236,7 +237,9 @@ def added_to(part: Part, heap_mib: float | None = None) -> list[str]:
     own["resolution_bytes"] = known.get(DIGIT)
     is_all = not any(part.facts.found.values())
     if is_all and not notes:
-        notes += alone(sizes(text, prose=False), heap_mib)
+        names = {name for name, *_ in _readings(text)}
+        process = names.pop() if len(names) == 1 else None
+        notes += alone(sizes(text, prose=False), heap_mib, process)
     if is_all and notes:
         part.facts.found = {"notes": len(notes)}
         of = next((name for name in _OF if 0 < known.get(name, 0) < _UNLIMITED), None)

@@ -78,7 +78,9 @@ def whole_text(known: Mapping[str, int]) -> str:
     return f"{mib(charged)} are in use in its control group, with page cache" if charged else ""
 
 
-def alone(known: Mapping[str, int], heap_mib: float | None = None) -> Iterator[str]:
+def alone(
+    known: Mapping[str, int], heap_mib: float | None = None, process: str | None = None
+) -> Iterator[str]:
     """Yields the sizes of a process or container if at most its heap is known (MiB)."""
     resident, peak, virtual = (known.get(name, 0) for name in ("resident", "peak", "virtual"))
     if whole := whole_text(known):
@@ -92,7 +94,8 @@ def alone(known: Mapping[str, int], heap_mib: float | None = None) -> Iterator[s
             if heap_mib is None
             else f"; {of_heap(size_mib, heap_mib, 'the GC cycles in the input')}"
         )
-        yield f"{whole}{most}{of_these}{rest}"
+        named = f"Memory of {process}: " if process and resident else ""
+        yield f"{named}{whole}{most}{of_these}{rest}"
     if virtual > 2 * resident > 0:
         yield f"The {mib(virtual)} of address space (VSZ, VIRT) are not memory in use."
 

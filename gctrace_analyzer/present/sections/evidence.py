@@ -243,7 +243,7 @@ def deaths(report: Report) -> Iterator[tuple[str, list[tuple[str, str]]]]:
     of_kernel = tables["oom_kills"].filter(
         pl.col("killer") == "kernel", pl.col("reported_by").is_null()
     )
-    if len(ran := tables["oom_invocations"]) and len(of_kernel):
+    if len(ran := tables["oom_invocations"]) and (len(of_kernel) or cards):
         sentence, advice = without_victim(ran)
         unknown = "; its victim is not in the input" if advice else " and killed nothing"
         yield (

@@ -47,6 +47,11 @@ def of_all(report: Report) -> str:
     if several < 2 or not report.analysis.has_figures:
         return ""
     every = "Both" if several == 2 else f"All {several:,}"
+    # A process with only one dump has no intervals.
+    between = report.analysis.dumps.detailed
+    covered = between["process"].n_unique() if between.width else several
+    if report.analysis.by_dumps and 1 < covered < several:
+        every = f"{covered:,} of {several:,}"
     return f"{every} processes together, rates on average per process; numbered from 0"
 
 

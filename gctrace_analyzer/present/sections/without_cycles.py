@@ -12,6 +12,7 @@ from gctrace_analyzer.analysis.metrics.goroutines import GREW, growth_of_gorouti
 from gctrace_analyzer.analysis.metrics.since_start import shows_costs
 from gctrace_analyzer.analysis.postmortem.circumstances import GO_CODE, holders, restarted
 from gctrace_analyzer.analysis.postmortem.death import UNITS
+from gctrace_analyzer.analysis.postmortem.explanation import KERNEL_LOG
 from gctrace_analyzer.analysis.postmortem.facts import LEAST_LIMIT_MIB, MOST_OF_LIMIT
 from gctrace_analyzer.analysis.postmortem.group_memory import LOWER_LIMIT, near_limit
 from gctrace_analyzer.analysis.postmortem.memory_of_dumps import (
@@ -20,7 +21,7 @@ from gctrace_analyzer.analysis.postmortem.memory_of_dumps import (
     needed_mib,
 )
 from gctrace_analyzer.analysis.postmortem.remedies import of_stop
-from gctrace_analyzer.analysis.settings.known_programs import is_not_go
+from gctrace_analyzer.analysis.settings.known_programs import is_go, is_not_go
 from gctrace_analyzer.analysis.thresholds import DEFAULT
 from gctrace_analyzer.ingest.evidence.cgroups import short_name
 from gctrace_analyzer.ingest.evidence.docker import SIGKILL_CODE
@@ -59,13 +60,13 @@ from gctrace_analyzer.present.sections.since_start import (
 from gctrace_analyzer.units import MIB
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from gctrace_analyzer.analysis.settings.known import Settings
     from gctrace_analyzer.present.report import Report
     from gctrace_analyzer.schema import Row
 
-_LARGEST = re.compile(r"^Resident(?: memory of|:) (\S{1,64})")
+_LARGEST = re.compile(r"^(?:Resident(?: memory of|:)|Memory of) ([^\s:]{1,64})")
 """The process with the most memory among those that an input lists."""
 _MOST_CONTAINERS = 3
 _CHANGED = 2.0
@@ -101,10 +102,6 @@ _EXIT_CODES = {
     139: "SIGSEGV",
     143: "SIGTERM: it was asked to stop",
 }
-_KERNEL_LOG = (
-    "Add the whole message of the kernel (`journalctl -k` or `dmesg` of that minute): its line "
-    '"Killed process" names the victim and its memory.'
-)
 _OF_BENCHMARKS = (
     "Compare it with another one (`gctrace-analyze compare base.log head.log`), and run both with "
     "GODEBUG=gctrace=1 to see what GC costs in each benchmark."
@@ -130,7 +127,7 @@ def no_verdict(report: Report) -> tuple[str, str]:
     used = [*islice(dict.fromkeys(_used_of_limits(states, unnamed)), _MOST_CONTAINERS)]
     if restarts := [*islice(_restarted(states), _MOST_CONTAINERS)]:
         is_slowed = (states["event"] == SLOWED).any()
-        advice = _next_of_used(states, used, settings) if is_slowed else _LAST_WORDS
+        advice = _next_of_used(report, used) if is_slowed else _LAST_WORDS
         return " ".join([*restarts, *used]), advice
     if report.analysis.memory:
         said = [*costs(report)], [*(above_limit if figures(report) else _sizes)(report)]
@@ -138,7 +135,7 @@ def no_verdict(report: Report) -> tuple[str, str]:
             said = said[::-1]
         return " ".join(chain(*said, used)), _next_of_memory(report)
     if used:
-        return " ".join(used), _next_of_used(states, used, settings)
+        return " ".join(used), _next_of_used(report, used)
     if (profiled := report.analysis.profiled) and (shown := profiled.allocation):
         return f"The profile shows no costs of GC. In it, {shown}.", _RECORD_TOO
     if runs := len(tables["benchmarks"]):
@@ -153,10 +150,16 @@ def no_verdict(report: Report) -> tuple[str, str]:
         shown = " ".join(note.split(": ", 1)[-1] for note in log.notes)
         largest = _LARGEST.search(shown)
         name = largest[1] if largest else None
-        record = _RECORD if fields.PAUSES_STOPPED in shown else _RECORD_IF_GO
+        record = _RECORD if _has_only_go(report, [name]) else _RECORD_IF_GO
         return shown, _LIMIT_OTHER.format(name) if is_not_go(name) else record
     unread = of_unread(tables["rejected"])
     return (unread, _ADD_WHOLE) if unread else _of_settings(settings)
+
+
+def _has_only_go(report: Report, names: Iterable[str | None]) -> bool:
+    """Returns whether the programs are known to be written in Go, by their names or by notes."""
+    notes = "\n".join(report.analysis.log.notes)
+    return all(map(is_go, names)) or any(words in notes for words in fields.NOTES_OF_GO)
 
 
 def _of_settings(settings: Settings) -> tuple[str, str]:
@@ -171,8 +174,9 @@ def _of_settings(settings: Settings) -> tuple[str, str]:
     )
 
 
-def _next_of_used(states: pl.DataFrame, used: list[str], settings: Settings) -> str:
+def _next_of_used(report: Report, used: list[str]) -> str:
     """Returns what to do about containers of which only the memory use is known."""
+    states, settings = report.analysis.tables["container_states"], report.analysis.settings
     if used[0].startswith("The node "):
         return ""
     if (states["event"] == WAITS).any():
@@ -186,6 +190,8 @@ def _next_of_used(states: pl.DataFrame, used: list[str], settings: Settings) -> 
         if states.select(pl.coalesce("name", "container", "pod")).n_unique() == 1:
             given = given or settings.value("memory_limit_mib")
         return near_limit(row, _subject(row, "it").replace("The ", "the ", 1), given)
+    if _has_only_go(report, states.select(pl.coalesce("name", "container")).to_series()):
+        return _RECORD
     return _RECORD_IF_GO.replace("If it", "If one of them" if len(used) > 1 else "If it")
 
 
@@ -219,7 +225,7 @@ def _of_ends(tables: Mapping[str, pl.DataFrame]) -> tuple[str, str] | None:
             f"The kernel listed {number}, as it does before an OOM kill, but the kill itself is "
             "not in the input."
         )
-        return " ".join((listed, *holders(tables["oom_tasks"]))), _KERNEL_LOG
+        return " ".join((listed, *holders(tables["oom_tasks"]))), KERNEL_LOG
     states = tables["container_states"]
     if len(stopped := states.filter(event="stop").drop_nulls("stopped_by")):
         said = (
@@ -342,7 +348,7 @@ def without_victim(invocations: pl.DataFrame) -> tuple[str, str]:
     """Returns that the OOM killer ran without a victim in the input, and what to add."""
     nothing = invocations["nothing_killable"].fill_null(value=False).all()
     panicked = invocations["panicked"].fill_null(value=False).any()
-    advice = _NOT_KILLABLE if nothing else _PANICS if panicked else _KERNEL_LOG
+    advice = _NOT_KILLABLE if nothing else _PANICS if panicked else KERNEL_LOG
     first = invocations.row(0, named=True)
     exiting = invocations.drop_nulls("comm")
     programs = invocations["invoker_comm"].drop_nulls().unique().sort()

@@ -572,3 +572,41 @@ def test_the_line_of_a_kill_that_a_message_quotes_is_the_death_that_it_reports()
     line = f"Out of memory: {KILL.format(pid=513, comm='ruby', kb=187304).partition(': ')[2]}"
     (death,) = read_text(f"{words}\n\nHere’s the raw log message:\n\n{line}\n").post_mortems()
     assert (death.victim, death.pid, death.scope) == ("ruby", 513, "global")
+
+
+RAN = "kernel: dockerd invoked oom-killer: gfp_mask=0x201da, order=0, oom_score_adj=-500"
+
+
+@pytest.mark.parametrize(
+    ("at", "said"),
+    [("04:10:02", "and the kernel's OOM killer ran"), ("09:10:02", "nothing in the input")],
+)
+def test_a_unit_ended_with_137_when_the_oom_killer_ran(at: str, said: str) -> None:
+    text = (
+        f"2026-11-20T04:10:01+00:00 n1 {RAN}\n"
+        f"2026-11-20T{at}+00:00 n1 systemd[1]: orders.service: Main process exited, "
+        "code=exited, status=137/n/a\n"
+    )
+    run = read_text(text)
+    (death,) = run.report().analysis.post_mortems
+    assert death.victim == "orders.service"
+    shown = " ".join(str(run.summary()).split())
+    assert said in shown
+    assert "kubelet" not in shown
+    assert "dockerd asked for memory" in shown
+
+
+@pytest.mark.parametrize(
+    ("text", "is_inside"),
+    [
+        ("OOMKilled=true Running=true Pid=4711", True),
+        ("OOMKilled:true Running:true", True),
+        ("OOMKilled=true Running=false ExitCode=137", False),
+        ("OOMKilled=true", False),
+    ],
+)
+def test_the_flag_of_a_running_container_is_of_a_process_in_it(
+    text: str, is_inside: bool
+) -> None:
+    shown = " ".join(str(read_text(f"{text}\n").summary()).split())
+    assert ("it may have gone on running" in shown) is is_inside

@@ -49,6 +49,12 @@ def test_each_program_that_ended_counts_once(text: str, number: int) -> None:
         ("runtime.largeAlloc(0x80000000, 0x1, 0xc420)", 2 * GIB),
         ("runtime.(*mheap).allocSpan(0xe46c80, 0x60000, 0x0, 0x1)", 3 * GIB),
         ("runtime.sysUsedOS(0xcf5f028000, 0x40000000)", GIB),
+        # The heap grows by arenas of 64 MiB; the allocation needs less.
+        (
+            "runtime.sysMap(0xc25c000000, 0x74000000, 0xe7c6f8)\n"
+            "runtime.(*mheap).alloc_m(0xe639a0, 0x39780, 0x7f2f29810100, 0x7f2f29813f88)",
+            0x39780 * 8192,
+        ),
         # Its register was used for something else; the page size shows that.
         (
             "runtime.sysMap(0xc021800000, 0x429960, 0x7ffc)\nruntime.mallocgc(0x80000000, 0x0)",
