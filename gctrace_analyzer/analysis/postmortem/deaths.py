@@ -27,6 +27,7 @@ from gctrace_analyzer.analysis.postmortem.pairing import (
     gap_s,
     name_pods,
     same_host,
+    with_run,
     without_kill,
 )
 from gctrace_analyzer.analysis.postmortem.proof import (
@@ -36,7 +37,12 @@ from gctrace_analyzer.analysis.postmortem.proof import (
     is_proven,
 )
 from gctrace_analyzer.ingest.evidence.docker import SIGKILL_CODE
-from gctrace_analyzer.ingest.evidence.message import BELOW, KILLED_AT_START, TOOLCHAIN
+from gctrace_analyzer.ingest.evidence.message import (
+    BELOW,
+    KILLED_AT_START,
+    OF_SIGTERM,
+    TOOLCHAIN,
+)
 from gctrace_analyzer.ingest.evidence.oom_lines import REPORTS
 
 if TYPE_CHECKING:
@@ -77,21 +83,8 @@ def deaths(tables: Mapping[str, pl.DataFrame]) -> list[Death]:
     if not kills and len(tables["oom_invocations"]):
         # The kernel killed a process, but one of its lines is not in the input.
         runs = [*map(Death.of, tables["oom_invocations"].iter_rows(named=True))]
-        left = [each if each.proven else _with_run(each, runs) for each in left]
+        left = [each if each.proven else with_run(each, runs) for each in left]
     return [*kills, *left, *_fatal(tables["runtime_fatal"])]
-
-
-def _with_run(end: Death, runs: list[Death]) -> Death:
-    """Returns an end with the runs of the OOM killer at its time."""
-    near = [run for run in runs if abs(gap_s(run, end) or 0) <= LATE_S]
-    is_of_host = all(run.scope == "global" for run in near)
-    invokers = (run.invoker_comm for run in near)
-    return replace(
-        end,
-        oom_killer_ran=bool(near),
-        scope="global" if near and is_of_host else end.scope,
-        invoker_comm=next(filter(None, invokers), None),
-    )
 
 
 def _traced(processes: pl.DataFrame) -> set[str]:
@@ -126,7 +119,7 @@ def _kills(table: pl.DataFrame) -> list[Death]:
         twice = first is not None and _dies_once(kills[first], kill)
         same = first if twice else same
         if same is not None and (twice or _is_of_another_input(kills[same], kill)):
-            kills[same] = kills[same].joined(kill)
+            kills[same] = _joined(kills[same], kill)
             repeated.add(number)
         if None not in sizes:
             by_sizes.setdefault(sizes, number)
@@ -140,6 +133,13 @@ def _is_with(one: Death, other: Death) -> bool:
     of_one_kill = ("source", "host", "oom_memcg", "failcnt", "usage_bytes", "oom_group")
     is_same = all(getattr(one, name) == getattr(other, name) for name in of_one_kill)
     return bool(one.oom_group) and is_same and (gap is None or abs(gap) <= NESTED_S)
+
+
+def _joined(one: Death, other: Death) -> Death:
+    """Returns one end as both reports describe it: a kill by the kernel follows a SIGTERM."""
+    if one.reason in OF_SIGTERM and other.killer == "kernel":
+        one, other = other, replace(one, reason=None, host_bytes=None)
+    return one.joined(other)
 
 
 def _dies_once(one: Death, other: Death) -> bool:

@@ -115,6 +115,19 @@ def without_kill(kills: list[Death], reports: list[Death]) -> list[Death]:
     return _left_by_name_and_time(kills, unknown, reports)
 
 
+def with_run(end: Death, runs: list[Death]) -> Death:
+    """Returns an end with the runs of the OOM killer at its time."""
+    near = [run for run in runs if abs(gap_s(run, end) or 0) <= LATE_S]
+    is_of_host = all(run.scope == "global" for run in near)
+    invokers = (run.invoker_comm for run in near)
+    return replace(
+        end,
+        oom_killer_ran=bool(near),
+        scope="global" if near and is_of_host else end.scope,
+        invoker_comm=next(filter(None, invokers), None),
+    )
+
+
 def _left_of_pods(kills: list[Death], reports: list[Death]) -> list[Death]:
     """Returns the reports except those of pods with the limit that a kill in a pod reached.
 

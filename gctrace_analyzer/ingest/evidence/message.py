@@ -31,6 +31,8 @@ NOT_ENDED = "not_ended"
 ENDED = "ended"
 """The reason of a kill by SIGTERM if the program then ended by itself."""
 
+OF_SIGTERM = (ASKED, ENDED, NOT_ENDED)
+
 OWN_CODE = "exit status 137"
 """AWS Lambda prints this for a runtime that ended by itself, as a shell does after a child."""
 

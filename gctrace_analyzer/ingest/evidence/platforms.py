@@ -95,11 +95,12 @@ def _kills(messages: Iterable[Message]) -> Iterator[Row]:
                 row = before | row
             victim = (message.host, row.get("pid"), row.get("comm"))
             asks = killer.who in wordings.THRESHOLD_KILLERS
+            is_sigterm = any(words in match[0] for words in ("SIGTERM", "signal 15"))
             is_cut = bool(last) and not (supervises or last.get("pid") or last.get("comm"))
             if asks and last and (victim in ended if killer.is_kill else not match.groupdict()):
                 # A later signal is closer to the end, and a program may have grown until then.
                 last |= message.place() | row if killer.is_kill else {}
-                if "SIGTERM" not in match[0]:
+                if not is_sigterm:
                     last["reason"] = after_asked(match[0], last["reason"])
             elif not killer.is_kill:
                 known[killer.who] = (message.line_no, row)
@@ -107,7 +108,7 @@ def _kills(messages: Iterable[Message]) -> Iterator[Row]:
                 ended.add(victim)
                 is_own = bool(row.get("limit_bytes")) or wordings.OWN_LIMIT in message.text
                 scope = "memcg" if is_own else "global"
-                asked = ASKED if asks and "SIGTERM" in match[0] else row.get("reason")
+                asked = ASKED if asks and is_sigterm else row.get("reason")
                 row |= {"killer": killer.who, "scope": scope, "reason": asked}
                 row["unit"] = cgroups.unit(row.get("cgroup"))
                 last = message.place() | row

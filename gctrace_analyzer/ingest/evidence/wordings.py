@@ -414,9 +414,9 @@ KILLERS: tuple[Killer, ...] = tuple(
     for who, is_kill, pattern in (
         # main.c and kill.c of earlyoom 1.2 to 1.9: the badness was renamed, some fields are new
         ("earlyoom", True,
-            r"sending SIG(?:TERM|KILL) to process (?P<pid>\d{1,10})(?: uid (?P<uid>\d{1,10}))? "
-            r'"(?P<comm>.{0,64}?)"(?:: (?:badness|oom_score) (?P<score>-?\d{1,10})|$)'
-            rf"(?:.{{0,64}}?VmRSS (?P<anon_rss_mib>{_MIB}) MiB)?"),
+            r"(?:sending SIG(?:TERM|KILL) to|killing) process (?P<pid>\d{1,10})(?: uid "
+            r'(?P<uid>\d{1,10}))? "(?P<comm>.{0,64}?)"(?: with .{8,9})?(?:: (?:badness|oom_score) '
+            rf"(?P<score>-?\d{{1,10}})|$)(?:.{{0,64}}?VmRSS (?P<anon_rss_mib>{_MIB}) MiB)?"),
         ("earlyoom", False,
             rf"mem avail: *(?P<available_mib>{_MIB}) of +(?P<host_mib>{_MIB}) MiB"
             rf"(?:.{{0,40}} free: +{_MIB} of +(?P<swap_limit_mib>{_MIB}) MiB)?"),
@@ -482,7 +482,7 @@ KILLERS: tuple[Killer, ...] = tuple(
 """Every line of the killers; lines that are no kill come first."""
 
 KILLERS_HINT = (
-    r"sending SIG|kill failed: T|exited after \d|escalating to SIGK|"
+    r"sending SIG|with signal|kill failed: T|exited after \d|escalating to SIGK|"
     r"mem avail: |ow [Mm]emory! |MemAvailable \[|Sending SIG\w+ to the victim|"
     r"The victim (?:died|became) |"
     r"PID: +\d+, name: |badness: |Vm, MiB|cgroup_v2: /|killed: (?:out of swap|failed to|a thread)|"

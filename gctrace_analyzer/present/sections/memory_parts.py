@@ -56,7 +56,7 @@ LEAST_STACK_MIB = 2 / 1024
 _OF_RUNTIME = (
     ("stacks", ("stack_inuse_bytes", "stack_sys_bytes"), "fewer goroutines (pprof: goroutine)"),
     ("GC metadata", ("gc_sys_bytes",), "a restart, then a smaller heap"),
-    ("spans", ("mspan_sys_bytes",), "a smaller heap of larger objects"),
+    ("spans", ("mspan_sys_bytes", "mspan_inuse_bytes"), "a smaller heap of larger objects"),
     ("profiling", ("buck_hash_sys_bytes",), "runtime.MemProfileRate"),
     (
         "runtime (OtherSys)",

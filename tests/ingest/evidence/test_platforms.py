@@ -47,6 +47,16 @@ def test_earlyoom_is_a_kill_of_the_process_that_it_names(
     assert (death.killer, death.proven, death.resident_mib) == ("earlyoom", True, rss_mib)
 
 
+@pytest.mark.parametrize(("signal", "kind"), [(15, "SIGTERM"), (9, "OOM kill")])
+def test_the_first_releases_of_earlyoom_name_the_signal(signal: int, kind: str) -> None:
+    text = f'killing process 4711 "api" with signal {signal}: badness 550, VmRSS 7609 MiB'
+    kernel = "kernel: Killed process 4711 (api) total-vm:8118236kB, anon-rss:8098448kB"
+    (death,) = read_text(f"{text}\n").post_mortems()
+    assert (death.kind, death.killer, death.resident_mib) == (kind, "earlyoom", 7609)
+    (death,) = read_text(f"{text}\n{kernel}, file-rss:0kB\n").post_mortems()
+    assert (death.kind, death.killer) == ("OOM kill", "kernel" if signal == 15 else "earlyoom")
+
+
 @pytest.mark.parametrize(
     ("lines", "kind"),
     [
