@@ -258,6 +258,10 @@ def add(
         MIB * max(filter(None, live), default=0.0),
     )
     facts: Row = {column: setting.value for column, setting in usable.items()}
+    limit: Any = facts.get(_LIMIT_BYTES)
+    # No process has more memory than the limit that it reached.
+    if limit is not None and any((row.get("anon_rss_bytes") or 0) > limit for row in kills):
+        del facts[_LIMIT_BYTES]
     if both := facts.pop(_BOTH, None):
         facts[_SWAP_BYTES] = swap_limit(facts.get(_LIMIT_BYTES), both)
     for row in rows:
@@ -271,8 +275,6 @@ def add(
         yield from [_LEFT.format(" and ".join(left))] if left else ()
     if not rows and _LIMIT_BYTES in facts and len({row.get("comm") for row in kills}) == 1:
         for row in kills:
-            had = row.get("anon_rss_bytes") or 0
-            is_open = row.get("scope") == "memcg" and not row.get("limit_bytes")
-            if is_open and had <= facts[_LIMIT_BYTES]:
+            if row.get("scope") == "memcg" and not row.get("limit_bytes"):
                 row["limit_bytes"] = facts[_LIMIT_BYTES]
                 row.setdefault(_SWAP_BYTES, facts.get(_SWAP_BYTES))

@@ -87,6 +87,7 @@ def read(
     pods.name_child(states, events)
     states += docker.read(events)
     docker.mark_limits([*states, *described])
+    docker.mark_waits(states, every)
     states += cgroups.joined(cgroups.read_files(every), rows)
     if not described:
         states += pods.read_words(events, {row["line_no"] for row in states})

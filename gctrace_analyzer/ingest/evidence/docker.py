@@ -88,8 +88,7 @@ def inspected(value: dict[str, Any]) -> Row:
         **go_settings(environment),
     }
     if host.get("OomKillDisable") and row["oom_killed"]:
-        # Docker sets the flag when the limit is reached, even if nothing is killed then.
-        row |= {"oom_killed": None, "event": WAITS}
+        row |= _WAITS
     return with_signal(row)
 
 
@@ -282,6 +281,19 @@ def mark_limits(states: Iterable[Row]) -> None:
         is_whole = row[name] < _EXACT_BYTES and row[name] % units.MIB == 0
         if row[name] < most or is_whole:
             row["memory_limit_bytes"] = row.pop(name)
+
+
+_WAITS = {"oom_killed": None, "event": WAITS}
+"""Docker sets the flag when the limit is reached, even if nothing is killed then."""
+
+_OFF = re.compile(r"\s--oom-kill-disable(?:\s|=true\b)")
+
+
+def mark_waits(states: Iterable[Row], messages: Iterable[Message]) -> None:
+    """Marks the containers of which a command turned the OOM killer off."""
+    if any(_OFF.search(message.text) for message in messages):
+        for row in states:
+            row |= _WAITS if row.get("event") == "oom" else {}
 
 
 def read(messages: Iterable[Message]) -> list[Row]:

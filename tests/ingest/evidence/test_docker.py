@@ -266,3 +266,31 @@ def test_the_flag_alone_does_not_show_that_a_container_ended() -> None:
     assert death.subject == "A process in the container"
     (ended,) = read_text('"OOMKilled": true,\n"ExitCode": 137,\n').post_mortems()
     assert ended.subject == "The container"
+
+
+@pytest.mark.parametrize(
+    ("option", "waits"),
+    [("--oom-kill-disable=true ", True), ("--oom-kill-disable ", True), ("", False)],
+)
+def test_an_oom_event_of_a_container_whose_oom_killer_is_off_is_no_kill(
+    option: str, waits: bool
+) -> None:
+    events = "".join(
+        f"2015-09-03T16:20:42.000000000-07:00 2424...a892: (from ubuntu) {event}\n"
+        for event in ("oom", "die")
+    )
+    run = read_text(f"$ docker run {option}-m 100M ubuntu app\n{events}")
+    shown = " ".join(str(run.summary()).split())
+    assert ("with its OOM killer off" in shown) is waits
+    assert ("killed because memory ran out" in shown) is not waits
+
+
+def test_a_limit_below_what_the_victim_had_is_of_another_time() -> None:
+    kill = (
+        "kernel: Memory cgroup out of memory: Killed process 4711 (orders) total-vm:{0}kB, "
+        "anon-rss:{0}kB, file-rss:0kB\nsystemd[1]: orders.service: Failed with result "
+        "'oom-kill'.\n# MemoryLimit=96M in orders.service\n"
+    )
+    for kib, is_limit in ((90 << 10, True), (128 << 10, False)):
+        shown = " ".join(str(read_text(kill.format(kib)).summary()).split())
+        assert ("96.0 MiB" in shown) is is_limit
