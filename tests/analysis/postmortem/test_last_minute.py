@@ -56,7 +56,6 @@ def cycles(count: int = 10, every: float = 20.0, **columns: Any) -> pl.DataFrame
             "rounding_mib": [0.25] * count,
             "elapsed_s": [every] * count,
             "procs": [2] * count,
-            "format": ["gc18"] * count,
             "effective_gogc": [100.0] * count,
             "goal_set_by": ["gogc"] * count,
             "stw_sweep_term_ms": [1.0 + n for n in numbers],
