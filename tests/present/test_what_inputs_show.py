@@ -320,6 +320,25 @@ def test_a_table_names_its_only_process(command: str, advice: str) -> None:
     assert found.action.startswith(advice)
 
 
+@pytest.mark.parametrize(
+    ("memory", "said"),
+    [
+        ("1.4G", "used 1.4 GiB."),
+        ("841.0M", "used 841 MiB."),
+        ("22.3M (peak: 1.2G)", "used 22.3 MiB (1.2 GiB at most)."),
+    ],
+)
+def test_a_status_has_tenths_of_gib(memory: str, said: str) -> None:
+    assert (
+        said in headline.verdict(read_text(OF_UNIT.format("orders", memory)).report()).sentence
+    )
+
+
+def test_two_known_programs_are_each_one_of_them() -> None:
+    text = "".join(OF_UNIT.format(name, "1.4G") for name in ("k3s", "containerd"))
+    assert headline.verdict(read_text(text).report()).action.startswith("Run one of them with")
+
+
 def test_a_goroutine_profile_is_of_a_program_in_go() -> None:
     used = "POD      NAME    CPU(cores)   MEMORY(bytes)\norders-1 orders  2m           1543Mi\n"
     for profile, advice in (

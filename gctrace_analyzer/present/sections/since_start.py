@@ -10,6 +10,7 @@ import polars as pl
 
 from gctrace_analyzer.analysis.metrics import since_start
 from gctrace_analyzer.analysis.printed_shares import percent_text
+from gctrace_analyzer.analysis.settings.known_programs import is_go
 from gctrace_analyzer.ingest.believable import ABSURD_S
 from gctrace_analyzer.ingest.memstats import fields
 from gctrace_analyzer.ingest.rows import complete
@@ -27,7 +28,7 @@ from gctrace_analyzer.present.sections.overview import named
 from gctrace_analyzer.units import MIB, digits
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Mapping
+    from collections.abc import Collection, Iterable, Iterator, Mapping
 
     from gctrace_analyzer.analysis.postmortem.memory_of_dumps import Memory
     from gctrace_analyzer.present.report import Report
@@ -123,6 +124,12 @@ _HEAD_OF_LINE = re.compile(
     r"gc #?\d+ @(?P<elapsed_s>\d+(?:[.,]\d+)?)s (?P<cpu>\d+)%: ?"
     r"(?:(?:[-\d.,+/ …]|ms|clock|cpu)*? \d+->\d+->(?P<live>\d+) MB, (?P<goal>\d+) MB goal)?"
 )
+
+
+def has_only_go(report: Report, names: Iterable[str | None]) -> bool:
+    """Returns whether the programs are known to be written in Go, by their names or by notes."""
+    notes = "\n".join(report.analysis.log.notes)
+    return all(map(is_go, names)) or any(words in notes for words in fields.NOTES_OF_GO)
 
 
 def of_unread(rejected: pl.DataFrame) -> str | None:

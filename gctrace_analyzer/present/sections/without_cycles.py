@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import partial
 from itertools import chain, islice
 from typing import TYPE_CHECKING
 
@@ -21,13 +22,12 @@ from gctrace_analyzer.analysis.postmortem.memory_of_dumps import (
     needed_mib,
 )
 from gctrace_analyzer.analysis.postmortem.remedies import of_stop
-from gctrace_analyzer.analysis.settings.known_programs import is_go, is_not_go
+from gctrace_analyzer.analysis.settings.known_programs import is_not_go
 from gctrace_analyzer.analysis.thresholds import DEFAULT
 from gctrace_analyzer.ingest.evidence.cgroups import short_name
 from gctrace_analyzer.ingest.evidence.docker import SIGKILL_CODE
 from gctrace_analyzer.ingest.evidence.message import AT_LIMIT, OWN_CODE, SLOWED, WAITS
 from gctrace_analyzer.ingest.evidence.words import not_started, to_start
-from gctrace_analyzer.ingest.memstats import fields
 from gctrace_analyzer.present.format import (
     count,
     duration,
@@ -51,6 +51,7 @@ from gctrace_analyzer.present.sections.since_start import (
     costs,
     figures,
     force_less,
+    has_only_go,
     how_to_see_costs,
     is_costly,
     is_little,
@@ -60,7 +61,7 @@ from gctrace_analyzer.present.sections.since_start import (
 from gctrace_analyzer.units import MIB
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from gctrace_analyzer.analysis.settings.known import Settings
     from gctrace_analyzer.present.report import Report
@@ -150,16 +151,10 @@ def no_verdict(report: Report) -> tuple[str, str]:
         shown = " ".join(note.split(": ", 1)[-1] for note in log.notes)
         largest = _LARGEST.search(shown)
         name = largest[1] if largest else None
-        record = _RECORD if _has_only_go(report, [name]) else _RECORD_IF_GO
+        record = _RECORD if has_only_go(report, [name]) else _RECORD_IF_GO
         return shown, _LIMIT_OTHER.format(name) if is_not_go(name) else record
     unread = of_unread(tables["rejected"])
     return (unread, _ADD_WHOLE) if unread else _of_settings(settings)
-
-
-def _has_only_go(report: Report, names: Iterable[str | None]) -> bool:
-    """Returns whether the programs are known to be written in Go, by their names or by notes."""
-    notes = "\n".join(report.analysis.log.notes)
-    return all(map(is_go, names)) or any(words in notes for words in fields.NOTES_OF_GO)
 
 
 def _of_settings(settings: Settings) -> tuple[str, str]:
@@ -190,8 +185,8 @@ def _next_of_used(report: Report, used: list[str]) -> str:
         if states.select(pl.coalesce("name", "container", "pod")).n_unique() == 1:
             given = given or settings.value("memory_limit_mib")
         return near_limit(row, _subject(row, "it").replace("The ", "the ", 1), given)
-    if _has_only_go(report, states.select(pl.coalesce("name", "container")).to_series()):
-        return _RECORD
+    if has_only_go(report, states.select(pl.coalesce("name", "container")).to_series()):
+        return _RECORD.replace("the program", "one of them") if len(used) > 1 else _RECORD
     return _RECORD_IF_GO.replace("If it", "If one of them" if len(used) > 1 else "If it")
 
 
@@ -287,7 +282,7 @@ def _used_of_limits(states: pl.DataFrame, unnamed: str) -> Iterator[str]:
     alive = alive.sort(nearest, descending=True, nulls_last=True, maintain_order=True)
     for row in alive.iter_rows(named=True):
         # A limit of 0 is none.
-        now, most, limit = ((row[size] or 0) / MIB or None for size in sizes)
+        now, most, limit = ((row[name] or 0) / MIB or None for name in sizes)
         used, subject = most if now is None else now, _subject(row, unnamed)
         swap = (row["memory_swap_bytes"] or 0) / MIB
         hits = f", and hit that {row['failcnt']:,} times" if row["failcnt"] else ""
@@ -340,8 +335,11 @@ def _used_of_limits(states: pl.DataFrame, unnamed: str) -> Iterator[str]:
                 "does not always kill it."
             )
         elif now is not None:
-            peak = f" ({mib(most)} at most)" if mib(most) not in (mib(now), mib(None)) else ""
-            yield f"{subject} used {mib(now)}{peak}."
+            # `systemctl status` prints sizes of 1 GiB or more in tenths of it.
+            size = partial(rounded, step=102.4) if subject.endswith(UNITS) else mib
+            printed, peak = size(now), size(most)
+            most_of = f" ({peak} at most)" if peak not in (printed, mib(None)) else ""
+            yield f"{subject} used {printed}{most_of}."
 
 
 def without_victim(invocations: pl.DataFrame) -> tuple[str, str]:
