@@ -279,13 +279,13 @@ def _warnings(
     drift = load.true_live_last - load.true_live_first
     if growth is not None and growth.is_steady:
         grew = f"{growth.text[0].lower()}{growth.text[1:]}"
-        yield f"{grew}; predictions are for {load.true_live:,.0f} MiB"
+        yield f"{grew}; predicted cycles/s and GC CPU are for {load.true_live:,.0f} MiB"
     elif abs(drift) > max(DRIFT * load.true_live, DRIFT_MIB):
         first, last = (max(size, 0.0) for size in (load.true_live_first, load.true_live_last))
         yield (
             "the live heap without allocation during marking went from "
             f"{first:,.0f} MiB in the first quarter of {'these' if is_part else 'the'} cycles to "
-            f"{last:,.0f} in the last (medians); predictions are for "
+            f"{last:,.0f} in the last (medians); predicted cycles/s and GC CPU are for "
             f"{load.true_live:,.0f} MiB"
         )
     if refused:

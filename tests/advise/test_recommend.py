@@ -257,7 +257,7 @@ def grown(until_s: float) -> gca.Run:
 def test_a_growing_heap_is_predicted_for_the_whole_log() -> None:
     run = grown(85)
     assert any(
-        re.search("live heap grew from .*; predictions are for", each)
+        re.search("live heap grew from .*; predicted cycles/s and GC CPU are for", each)
         for each in run.advice.baseline.warnings
     )
     assert run.advice.baseline.growth_is_known

@@ -1608,7 +1608,7 @@ def test_a_report_on_a_heap_that_grows_says_which_heap_the_figures_are_for() -> 
     text = log_of(60, every=5, live=lambda n: 100 + 5 * n, goal=lambda n: 195 + 10 * n, **sizes)
     text = " ".join(plain(document(read_text(text).report()), everything=False).split())
     assert "the live heap grew from" in text
-    assert "predictions are for" in text
+    assert "predicted cycles/s and GC CPU are for" in text
 
 
 def _starting(pause_ms: float, later_ms: float) -> str:
