@@ -259,6 +259,10 @@ def _rows(  # noqa: C901  # several rows
         if found:
             per = {"s": 1, "min": 60, "h": 3600}[found[3]]
             true = cycles / high_s * per, cycles / low_s * per
+            if last := re.search(r"last ([\d,]+) cycles", row):
+                # By the times at which the cycles ended.
+                ends_s = [cycle.end_s for cycle in seen.cycles][-int(number(last[1])) :]
+                true = ((len(ends_s) - 1) / (ends_s[-1] - ends_s[0]) * per,) * 2
             ends = found[1], found[2] or found[1]
             if not seen.has("NumGC") or (
                 number(ends[1]) + half_digit(ends[1]) < true[0] * 0.99
