@@ -12,6 +12,7 @@ from gctrace_analyzer.errors import BadSettingError
 from gctrace_analyzer.ingest import json_values, numbers
 from gctrace_analyzer.ingest.evidence import wordings
 from gctrace_analyzer.ingest.evidence.message import WAITS, given, size_bytes
+from gctrace_analyzer.ingest.evidence.words import PROMPT
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -286,7 +287,11 @@ def mark_limits(states: Iterable[Row]) -> None:
 _WAITS = {"oom_killed": None, "event": WAITS}
 """Docker sets the flag when the limit is reached, even if nothing is killed then."""
 
-_OFF = re.compile(r"\s--oom-kill-disable(?:\s|=true\b)")
+_OFF = re.compile(
+    rf"(?:{PROMPT}|^\s{{0,40}})(?:sudo )?(?:docker|podman) "
+    r".{1,500}?\s--oom-kill-disable(?:\s|=true\b)"
+)
+"""A command, not advice in a sentence."""
 
 
 def mark_waits(states: Iterable[Row], messages: Iterable[Message]) -> None:

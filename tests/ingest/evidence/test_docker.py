@@ -279,10 +279,13 @@ def test_an_oom_event_of_a_container_whose_oom_killer_is_off_is_no_kill(
         f"2015-09-03T16:20:42.000000000-07:00 2424...a892: (from ubuntu) {event}\n"
         for event in ("oom", "die")
     )
-    run = read_text(f"$ docker run {option}-m 100M ubuntu app\n{events}")
-    shown = " ".join(str(run.summary()).split())
-    assert ("with its OOM killer off" in shown) is waits
-    assert ("killed because memory ran out" in shown) is not waits
+    command = f"docker run {option}-m 100M ubuntu app"
+    # A sentence about the option is no command.
+    for line, is_command in ((f"$ {command}", True), (f"You could try {command}", False)):
+        run = read_text(f"{line}\n{events}")
+        shown = " ".join(str(run.summary()).split())
+        assert ("with its OOM killer off" in shown) is (waits and is_command)
+        assert ("killed because memory ran out" in shown) is not (waits and is_command)
 
 
 def test_a_limit_below_what_the_victim_had_is_of_another_time() -> None:
