@@ -70,9 +70,12 @@ class Advice:
 
     @property
     def measured_gc_cpu_shares(self) -> tuple[float | None, float | None]:
-        """GC CPU of the whole log, which a report shows first, and with idle marking."""
-        s = self._analysis.summary
-        return s.gc_cpu_share, s.gc_cpu_with_idle_share
+        """GC CPU of the whole log, which a report shows first, and with idle marking.
+
+        The second is None for several processes: advice is for one of them.
+        """
+        s, is_one = self._analysis.summary, len(self._analysis.tables["processes"]) == 1
+        return s.gc_cpu_share, s.gc_cpu_with_idle_share if is_one else None
 
     @cached_property
     def needed_limit_mib(self) -> float | None:

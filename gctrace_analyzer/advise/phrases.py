@@ -81,17 +81,13 @@ def predicted(first: Row, advice: Advice) -> str:
 
     It is for another load then, which its reason names.
     """
-    effects = [*_effects(first, present_row(advice), *advice.measured_gc_cpu_shares)]
+    effects = [*_effects(first, present_row(advice), advice)]
     return ", ".join(text for text, _ in effects) if any(new for _, new in effects) else ""
 
 
-def _effects(
-    first: Row, present: Row, whole: float | None, with_idle: float | None
-) -> Iterator[tuple[str, bool]]:
-    """Yields each effect of a setting, and whether it changes anything.
-
-    `whole` is the share of GC CPU in the whole log, and `with_idle` that with idle marking.
-    """
+def _effects(first: Row, present: Row, advice: Advice) -> Iterator[tuple[str, bool]]:
+    """Yields each effect of a setting, and whether it changes anything."""
+    whole, with_idle = advice.measured_gc_cpu_shares
     if run_time := run_time_text(first, present):
         yield run_time, True
     # As in the table of the recommendation
@@ -100,10 +96,12 @@ def _effects(
         # It is shown next to the GC CPU of the whole log, without idle marking.
         is_one = whole is None or percent(now) == percent(whole)
         name = "GC CPU" if is_one else "GC CPU with idle"
+        text, is_new = _instead(name, percent(share), percent(now))
+        load = advice.baseline.load
         # Next to it, the report shows the share of the whole log.
-        is_other = with_idle is not None and abs(now - with_idle) > _OTHER_SHARE * now
-        new, was = percent(share), percent(now)
-        yield f"{_instead(name, new, was)[0]}{' after start-up' * is_other}", new != was
+        if load and with_idle is not None and abs(now - with_idle) > _OTHER_SHARE * now:
+            text += f" after the first {duration_text(load.begin_s)}"
+        yield text, is_new
     elif first["gc_per_s"] is not None and present["gc_per_s"] is not None:
         yield _instead("cycles/s", *(digits(row["gc_per_s"], 2) for row in (first, present)))
     peak, old = first["heap_peak_mib"], present["heap_peak_mib"]
@@ -119,7 +117,7 @@ def _effects(
 
 
 _OTHER_SHARE = 0.1
-"""Relative difference from the whole log, from which a share without the start-up says so."""
+"""Relative difference from the whole log, from which a share of its later part says so."""
 
 
 def _instead(name: str, new: str, old: str) -> tuple[str, bool]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import statistics
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +15,7 @@ from gctrace_analyzer.advise.prediction import pacer
 from gctrace_analyzer.advise.prediction.load import load_of
 from gctrace_analyzer.advise.prediction.model import Setting
 from gctrace_analyzer.errors import BadSettingError
+from gctrace_analyzer.testing import read_text
 from tests.conftest import ROOT, SAMPLES
 from tests.helpers.corpus import run_of
 
@@ -225,3 +227,15 @@ def test_a_peak_under_a_tight_limit_is_not_below_the_live_heap(limit: str) -> No
     live = run.advice.baseline.live_max_mib
     assert live is not None
     assert live <= row["heap_peak_mib_low"] <= row["heap_peak_mib"] <= row["heap_peak_mib_high"]
+
+
+def test_the_present_share_says_since_when_it_is_only_for_one_process() -> None:
+    """After two quiet seconds, GC takes more than over the whole log."""
+    log = (SAMPLES / "assists-go1.16.log").read_text()
+    late = re.sub(r"@(\d+\.\d+)s", lambda start: f"@{float(start[1]) + 2:.3f}s", log)
+    other = (SAMPLES / "steady-go1.9.log").read_text()
+    for text, is_said in ((log, False), (late, True), (late + other, False)):
+        verdict = read_text(text).report().verdict
+        assert verdict is not None
+        assert "GC CPU with idle 42 % instead of" in verdict.action
+        assert ("after the first 2.0 s" in verdict.action) is is_said
