@@ -206,11 +206,9 @@ def step_ms(name: str, *, whole: bool) -> pl.Expr:
         whole: whether some lines are of a format with whole milliseconds.
     """
     step = _step_ms(pl.col(name))
-    return (
-        pl.when(_is_whole(pl.col("format"))).then(_WHOLE_STEP_MS).otherwise(step)
-        if whole
-        else step
-    )
+    if not whole:
+        return step
+    return pl.when(_is_whole(pl.col("format"))).then(_WHOLE_STEP_MS).otherwise(step)
 
 
 def _is_whole(shape: pl.Expr) -> pl.Expr:

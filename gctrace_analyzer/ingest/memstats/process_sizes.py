@@ -372,7 +372,6 @@ def _cells(line: str, header: str) -> list[str]:
     return re.split(r"\s{2,}|\t", line.strip()) if has_blanks else line.split()
 
 
-# fmt: off
 def _readings(text: str) -> Iterator[tuple[str, str, list[int]]]:
     """Yields name, pid and resident bytes of each process row, if there are many bytes."""
     for match in chain.from_iterable(row.finditer(text) for row in _OF_PROCESS["resident"]):
