@@ -41,8 +41,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--kills",
         type=int,
-        default=2,
-        help="how often whole commands are killed at random moments (default: 2)",
+        default=1,
+        help="how often whole commands are killed at random moments (default: 1)",
     )
 
 

@@ -541,11 +541,11 @@ THRASHING = "samples/thrash-go1.19.log"
 VERDICT = re.compile(r"\x1b\[([\d;]*)mGOMEMLIMIT is too low")
 
 
-def verdict_color(*words: str, **env: str) -> str:
-    """The escape sequences with which a terminal shows the verdict."""
-    found = VERDICT.search(on_a_terminal(THRASHING, *words, **env))
-    assert found
-    return found[1]
+class Terminal(io.StringIO):
+    """What a terminal gets."""
+
+    def isatty(self) -> bool:
+        return True
 
 
 @pytest.mark.parametrize(
@@ -554,7 +554,6 @@ def verdict_color(*words: str, **env: str) -> str:
         ([], {}, "1;31"),
         (["--theme", "light"], {}, "1;38;5;130"),
         (["--theme", "dark"], {}, "1;38;5;209"),
-        (["--theme", "light"], {"COLORTERM": "truecolor"}, "1;38;2;176;58;0"),
         ([], {"COLORFGBG": "0;15"}, "1;38;5;130"),
         ([], {"COLORFGBG": "15;default;0"}, "1;38;5;209"),
         ([], {"COLORFGBG": "default;default"}, "1;31"),
@@ -564,8 +563,23 @@ def verdict_color(*words: str, **env: str) -> str:
         (["--theme", "light", "--color", "always"], {"NO_COLOR": "1"}, "1;38;5;130"),
     ],
 )
-def test_colours_fit_the_background(words: list[str], env: dict[str, str], color: str) -> None:
-    assert verdict_color(*words, **env) == color
+def test_colours_fit_the_background(
+    words: list[str], env: dict[str, str], color: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, value in {"TERM": "xterm-256color", "COLORTERM": "", **env}.items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.setattr(sys, "stdout", shown := Terminal())
+    assert main([THRASHING, *words]) == 0
+    found = VERDICT.search(shown.getvalue())
+    assert found
+    assert found[1] == color
+
+
+def test_a_terminal_with_all_colours_gets_those_of_the_theme() -> None:
+    shown = on_a_terminal(THRASHING, "--theme", "light", COLORTERM="truecolor")
+    found = VERDICT.search(shown)
+    assert found
+    assert found[1] == "1;38;2;176;58;0"
 
 
 def test_a_theme_does_not_colour_what_is_not_a_terminal() -> None:

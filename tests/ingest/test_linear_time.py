@@ -18,9 +18,9 @@ from tests.helpers.time_limits import ends_within
 from tests.helpers.wrappers import WRAPPERS
 
 PATTERNS = patterns_of(gca)
-SIZES = (1 << 9, 2 << 10, 8 << 10, 32 << 10)
+SIZES = (1 << 8, 1 << 10, 8 << 10, 32 << 10)
 
-QUICK_S = 0.001
+QUICK_S = 0.00025
 """What takes the square of the length takes longer for the second size already."""
 
 MOST_GROWTH = 8.0
