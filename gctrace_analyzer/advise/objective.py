@@ -299,7 +299,10 @@ def rarer_or_smaller(
         case "cpu" | "latency":
             return _rarer(rows, present, lambda row: row["gc_per_s"] <= present["gc_per_s"] / 2)
     if present["gc_per_s"] >= often:
-        return _rarer(rows, present, lambda row: row["gc_per_s"] < often)
+        best, reason = _rarer(rows, present, lambda row: row["gc_per_s"] < often)
+        if best is not None:
+            best["why"] += f"; {often:.0f} or more cycles/s may cost much CPU"
+        return best, reason
     return None, f"{present['gc_per_s']:.2g} cycles/s are not many; GC CPU is unknown"
 
 
