@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import polars as pl
@@ -25,6 +26,7 @@ from gctrace_analyzer.analysis.settings.goal_ranges import (
     gogc_ranges,
     show_gogc_off,
 )
+from gctrace_analyzer.analysis.settings.limits import limit_range
 from gctrace_analyzer.analysis.settings.naming import (
     distinct,
     gogc_range,
@@ -34,6 +36,7 @@ from gctrace_analyzer.analysis.settings.naming import (
     present,
     setting_text,
 )
+from gctrace_analyzer.analysis.settings.regimes import STATED_LIMIT
 from gctrace_analyzer.ingest.rows import complete, median, not_null, since, where
 from gctrace_analyzer.units import between_text, duration_text, size_text
 
@@ -300,7 +303,7 @@ _MOST_SETTINGS = 6
     "their median effective GOGC differs from it by more than {t.gogc_declared_points:g} points "
     "and by more than {t.gogc_declared_share:.0%}; or at least {t.min_cycles} heap goals, or one "
     "{t.safe_limit_times:g} times as high, are above the declared GOMEMLIMIT and the live heap; or "
-    "another limit (`regimes`) sets {t.level_cycles} goals or more.",
+    "another limit sets {t.level_cycles} goals or more.",
     advice="Check whether the stated value is right, whether the variable reaches the process, and "
     "whether the code calls `debug.SetGCPercent` or `debug.SetMemoryLimit`.",
     needs="a setting from outside the log, and goals that contradict it",
@@ -331,8 +334,9 @@ def _limit_not_as_declared(facts: ProcessFacts) -> Iterator[Evidence]:
                 headline=f"GOMEMLIMIT={size_text(limit)} is not in effect: goals are above it.",
                 examples=example_lines(above),
             )
-        elif (other := _followed_limit(facts)) is not None:
-            goal_mib = median(facts.limited_cycles["heap_goal_mib"])
+        elif (other := _followed_limit(facts, limit)) is not None:
+            goals = _with_room(facts)["heap_goal_mib"]
+            goal_mib = median(goals if len(goals) else facts.limited_cycles["heap_goal_mib"])
             text = (
                 f"GOMEMLIMIT={size_text(limit)} {_stated(facts, 'memory_limit_mib')}, but the "
                 f"heap goals stop at {size_text(goal_mib)}, as under {limit_text(other)}"
@@ -347,13 +351,27 @@ def _limit_not_as_declared(facts: ProcessFacts) -> Iterator[Evidence]:
             )
 
 
-def _followed_limit(facts: ProcessFacts) -> Regime | None:
-    """Returns the last setting with a limit that only the goals show; None if there is none."""
-    if len(facts.limited_cycles) < facts.thresholds.level_cycles:
-        return None
+def _with_room(facts: ProcessFacts) -> pl.DataFrame:
+    """Returns the cycles whose goal the memory limit set above the live heap."""
+    has_room = pl.col("heap_goal_mib") > pl.col("heap_live_mib").shift(1)
+    return facts.cycles.filter(has_room & (facts.goal_set_by == "memory-limit"))
+
+
+def _followed_limit(facts: ProcessFacts, stated_mib: float) -> Regime | None:
+    """Returns the last setting with the limit that its goals show, unless it is the stated one."""
     shown = [regime for regime in facts.regimes if regime.is_limited]
-    last = shown[-1] if shown else None
-    return last if last is not None and last.memory_limit_source == "inferred" else None
+    if not shown or len(facts.limited_cycles) < facts.thresholds.level_cycles:
+        return None
+    if shown[-1].memory_limit_source == "inferred":
+        return shown[-1]
+    # A given limit counts as the one in effect, so the goals are asked here.
+    roomy = _with_room(facts)
+    if len(roomy) < facts.thresholds.min_cycles:
+        return None
+    low, _, high = limit_range(maximum(roomy["heap_goal_mib"]), median(roomy["stacks_mib"]))
+    if stated_mib <= STATED_LIMIT[1] * high:
+        return None
+    return replace(shown[-1], memory_limit_mib_low=low, memory_limit_mib_high=high)
 
 
 def _gogc_not_as_declared(facts: ProcessFacts) -> Iterator[Evidence]:

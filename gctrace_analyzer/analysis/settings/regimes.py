@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from gctrace_analyzer.analysis.settings.known import Settings
     from gctrace_analyzer.analysis.settings.search import Part
 
-_STATED_LIMIT = (0.9, 1.1)
+STATED_LIMIT = (0.9, 1.1)
 """Factors on the interval of an inferred limit. Within them, it may be the stated limit."""
 
 _FEW = 2 * search.FEWEST_GOALS
@@ -319,7 +319,7 @@ def _limit(
         # Holes that an earlier, larger heap left count towards the limit.
         return _Interval(limit.middle, limit.low), "inferred"
     low, high = (
-        times * end for times, end in zip(_STATED_LIMIT, (limit.low, limit.high), strict=True)
+        times * end for times, end in zip(STATED_LIMIT, (limit.low, limit.high), strict=True)
     )
     if stated.value and low <= stated.value <= high:
         return exact
@@ -348,7 +348,7 @@ def _limit_of(
         limit = limit_range(max(first, quantile(lives, 0.1)), stacks)
         low = min(most.low, middle) if len(above) else 0.0
         limit = limit._replace(low=low, middle=middle)
-    if explained.exceeds(rows, _STATED_LIMIT[1] * limit.high):
+    if explained.exceeds(rows, STATED_LIMIT[1] * limit.high):
         return None
     # Memory outside the heap drifts, so the highest goal may ask for a higher limit.
     return limit._replace(high=most.high) if most.low > limit.high and len(goals) else limit

@@ -6,16 +6,16 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+import gctrace_analyzer as gca
 from gctrace_analyzer.advise.verdict import verdict
 from gctrace_analyzer.present.sections.report import document
 from gctrace_analyzer.present.text import plain
 from gctrace_analyzer.testing import read_text
+from tests.conftest import SAMPLES
 from tests.helpers.corpus import log_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-
-    import gctrace_analyzer as gca
 
 
 def live(n: int) -> int:
@@ -61,6 +61,19 @@ def test_what_is_not_in_effect_is_said_first(
     assert found.action.startswith(
         "Check whether the stated value is right, whether the variable"
     )
+
+
+@pytest.mark.parametrize(("given", "contradicted"), [("128MiB", False), ("200MiB", True)])
+def test_a_limit_that_the_user_gives_is_believed_and_questioned(
+    given: str, contradicted: bool
+) -> None:
+    run = gca.read(SAMPLES / "leak-into-limit-go1.24.log", memory_limit=given)
+    (source,) = run.regimes()["memory_limit_source"]
+    assert source == "given"
+    evidence = run.findings().filter(id="GC027")["evidence"].to_list()
+    assert len(evidence) == contradicted
+    if contradicted:
+        assert "stop at 88.0 MiB, as under a memory limit of 94 to 121 MiB" in evidence[0]
 
 
 def test_settings_are_predicted_from_what_is_in_effect() -> None:
