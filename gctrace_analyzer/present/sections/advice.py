@@ -379,8 +379,9 @@ def beyond_container(rows: pl.DataFrame, predictor: Predictor) -> Iterator[str]:
         row = min(beyond.iter_rows(named=True), key=lambda row: float(row["memory_peak_mib"]))
         ballast = row["ballast_mib"] or 0.0
         size_mib = row["memory_peak_mib"] - row["heap_peak_mib"] + ballast
+        others = ", nor do larger heaps" if len(beyond) > 1 and not end else ""
         yield (
-            f"{setting_text(row)} {word} fit: {'up to ' if end else ''}"
+            f"{setting_text(row)} {word} fit{others}: {'up to ' if end else ''}"
             f"{digits(row[f'heap_peak_mib{end}'] - ballast, 1)} MiB of heap and "
             f"{size_mib:,.0f} MiB outside it{_assumed(size_mib, predictor)} are more than the "
             f"{room:,.0f} MiB that the container has for it"
