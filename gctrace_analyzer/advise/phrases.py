@@ -286,7 +286,8 @@ def first_words(analysis: Analysis, *, short: bool) -> tuple[str, bool]:
     seen = f" in the {lines} that have a line" if s.missing_cycles else ""
     what = "The input" if analysis.by_dumps else "The log"
     if short:
-        part = "The selected part" if is_range(analysis) else what
+        whole = what if len(analysis.summaries) == 1 else "Each run"
+        part = "The selected part" if is_range(analysis) else whole
         judged = f"short, but shows no {shown}{seen}" if shows_none else "too short to judge"
         return f"{part} is {judged}", not shows_none
     if not shown:
