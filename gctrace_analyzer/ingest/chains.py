@@ -9,7 +9,6 @@ continues best. A change of GOMAXPROCS alone never starts a process.
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -19,7 +18,7 @@ from typing import NamedTuple
 import polars as pl
 
 from gctrace_analyzer import core
-from gctrace_analyzer.ingest.evidence.words import BEGUN_UNREAD, STARTS
+from gctrace_analyzer.ingest.evidence.words import BEGUN_UNREAD
 from gctrace_analyzer.ingest.gctrace.columns import WALL_PHASES, end_s
 from gctrace_analyzer.ingest.rows import constant, in_steps
 
@@ -44,10 +43,6 @@ LOOKAHEAD = 32
 _FAR_FEWER = 2
 """Factor between missing cycles of two processes that decides which of them goes on."""
 
-FENCE = re.compile(r"[ >]*```")
-
-_IS_START = pl.col("text").str.contains(STARTS)
-
 _FIRST_CYCLE = pl.col("text").str.extract(r"\bgc #?1 @(\d+\.\d{3})s")
 
 RUN = "run"
@@ -68,40 +63,6 @@ def begun_unread(cycles: pl.DataFrame, rejected: pl.DataFrame) -> list[str]:
     known = {f"{start:.3f}" for start in own.filter(gc_num=1)["start_s"].drop_nulls()}
     lines = begun.filter(behind, ~pl.col("first").is_in(known))["line_no"]
     return [f"Line {line_no:,} {BEGUN_UNREAD}." for line_no in lines.tail(1)]
-
-
-def with_runs(
-    cycles: list[pl.DataFrame], messages: Sequence[pl.DataFrame], beginning: str
-) -> list[pl.DataFrame]:
-    """Returns the cycles of an input, with `RUN` if commands in it start programs.
-
-    So does a block of code in its beginning, if neither its numbers continue those before, nor its
-    clock, with as much time for each cycle as in one of the two blocks.
-    """
-    starts = [at for frame in messages for at in frame.filter(_IS_START)["line_no"]]
-    lines = enumerate(beginning.split("\n"), start=1) if "```" in beginning else ()
-    fences = [at for at, line in lines if FENCE.match(line)]
-    if not cycles or not (starts or fences):
-        return cycles
-    places = pl.concat(frame.select("line_no", "gc_num", "start_s") for frame in cycles)
-    above = (pl.Series(sorted(of), dtype=pl.Int64) for of in (fences, starts))
-    block, run = (of.search_sorted(places["line_no"]) for of in above)
-    step = places["gc_num"].diff()
-    apart_s = places["start_s"].diff() / step
-    goes_on = (step > 0) & (apart_s > 0)
-    near = [(apart_s / apart_s.shift(n)).is_between(1 / _NEAR, _NEAR) for n in (1, -1)]
-    goes_on &= near[0].fill_null(value=False) | near[1].fill_null(value=False)
-    is_other = (block.diff() != 0) & (step != 1) & ~goes_on.fill_null(value=False)
-    run = (run + is_other.fill_null(value=False).cum_sum()).alias(RUN)
-    ends = accumulate(map(len, cycles))
-    return [
-        frame.with_columns(run[end - len(frame) : end])
-        for frame, end in zip(cycles, ends, strict=True)
-    ]
-
-
-_NEAR = 2.0
-"""Ratio of times per cycle. In two excerpts of the same run they are closer than that."""
 
 
 def process_of(frames: Sequence[pl.DataFrame]) -> list[pl.Series]:

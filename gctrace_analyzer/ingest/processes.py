@@ -9,7 +9,7 @@ from __future__ import annotations
 import operator
 from collections import Counter
 from functools import cache
-from itertools import accumulate, chain, pairwise
+from itertools import accumulate, chain
 from typing import TYPE_CHECKING, Any
 
 import polars as pl
@@ -24,7 +24,6 @@ from gctrace_analyzer.ingest.chains import (
     only_process,
     predecessors,
     process_of,
-    with_runs,
 )
 from gctrace_analyzer.ingest.clock import MOSTLY, falls
 from gctrace_analyzer.ingest.gctrace.columns import end_s
@@ -38,22 +37,8 @@ if TYPE_CHECKING:
 
     from gctrace_analyzer.ingest.input import Part
 
-FEWEST_REPEATED = 3
-"""With fewer common cycles, it is not proven that two inputs overlap."""
-
-_TELLING_FIGURES = 5
-"""Equal lines of one input with this many different durations are copies."""
-
-_PRINTED = (
-    "gc_num", "start_s", "stw_sweep_term_ms", "concurrent_mark_ms", "stw_mark_term_ms",
-    "stw_sweep_term_cpu_ms", "assist_cpu_ms", "background_cpu_ms", "idle_cpu_ms",
-    "stw_mark_term_cpu_ms", "heap_start_mib", "heap_end_mib", "heap_live_mib",
-    "heap_goal_mib", "gc_cpu_since_start_pct", "procs",
-)  # fmt: skip
-"""Columns with the printed values of a cycle."""
-
-_NAMED = "[^\x1f]"
-"""Matches an identity (`_key`) that is not empty."""
+NAMED = "[^\x1f]"
+"""Matches an identity (`key_of`) that is not empty."""
 
 _OF_PROCESS = (*IDENTITY, RUN)
 """Columns whose values are the same for all cycles of a process."""
@@ -162,69 +147,6 @@ def go_versions(formats: Iterable[str]) -> tuple[str | None, str | None]:
     return low, high
 
 
-def without_repeated(parts: Sequence[Part]) -> list[str]:
-    """Removes cycles that occur twice in the inputs; returns a note on each such input.
-
-    Logs that were fetched twice overlap. A log may also be saved with and without timestamps: then
-    the lines with timestamps are kept. And a text may repeat a line to explain it.
-    """
-    inputs = [part.cycles for part in parts]
-    # Cycles without a start, of Go 1.4 and earlier, may be equal by chance.
-    begun = pl.col("start_s").is_not_null()
-    twice = pl.struct("gc_num", "start_s").is_duplicated()
-    # Comparing names takes longer than comparing numbers, and hardly any inputs overlap.
-    frames = [frame.select("gc_num", "start_s") for frame in chain(*inputs)]
-    if not frames or (pl.concat(frame["gc_num"] for frame in frames).diff() > 0).all():
-        return []
-    if not pl.concat(frames).select((begun & twice).any()).item():
-        return []
-    best = (pl.col("logged_at").is_null(), "repaired", "row")
-    first = pl.col("row", "of", "key").sort_by(*best).first().over(_PRINTED)
-    rows = _rows_of(inputs).filter(begun & twice).with_columns(first.name.prefix("first_"))
-    # Programs with different names that print the same lines are different programs.
-    key, of_first, of = pl.col("key"), pl.col("first_key"), pl.col("of")
-    named = (key != of_first) & key.str.contains(_NAMED) & of_first.str.contains(_NAMED)
-    again = rows.filter((pl.col("row") != pl.col("first_row")) & ~named)
-    again = again.with_columns(elsewhere=of != pl.col("first_of"))
-    is_overlap = again["elsewhere"].sum() >= FEWEST_REPEATED
-    # If cycles repeat from the first one on without text in between, it is another process.
-    begins = pl.col("row").diff().fill_null(0) != 1
-    is_restart = ((pl.col("gc_num") == 1) & ~pl.col("apart")).first().over(begins.cum_sum())
-    figures = pl.concat_list("^.*_ms$").list.drop_nulls().list.n_unique()
-    shown_again = (figures >= _TELLING_FIGURES) & (key == of_first) & ~is_restart
-    again = again.filter(pl.when("elsewhere").then(is_overlap).otherwise(shown_again))
-    kept = pl.repeat(value=True, n=sum(map(len, chain(*inputs))), eager=True)
-    kept = kept.scatter(again["row"], False)  # noqa: FBT003
-    begin = 0
-    for part in parts:
-        ends = list(accumulate(map(len, part.cycles), initial=begin))
-        part.cycles = [
-            frame.filter(kept[start:end])
-            for frame, (start, end) in zip(part.cycles, pairwise(ends), strict=True)
-        ]
-        begin = ends[-1]
-    counts = again.group_by("of", "elsewhere").len().sort("of", "elsewhere")
-    return [
-        f"{parts[of].facts.name}: cycles that are in {'another' if elsewhere else 'this'} input "
-        f"as well are counted once ({count:,})."
-        for of, elsewhere, count in counts.iter_rows()
-    ]
-
-
-def _rows_of(inputs: list[list[pl.DataFrame]]) -> pl.DataFrame:
-    """Returns the printed values of each cycle, its `row`, input (`of`) and identity (`key`).
-
-    A cycle is `apart` from the one above if other lines are between.
-    """
-    names = (*_PRINTED, "logged_at", "repaired", "line_no")
-    rows = pl.concat(
-        frame.select(*names, _key(frame), of=pl.lit(of))
-        for of, frames in enumerate(inputs)
-        for frame in frames
-    )
-    return rows.with_columns(apart=pl.col("line_no").diff() > 1).with_row_index("row")
-
-
 def take_cycles(parts: Sequence[Part]) -> tuple[pl.DataFrame, pl.DataFrame, Counter[str]]:
     """Removes the cycles from the parts; returns them with the identities of the processes.
 
@@ -241,20 +163,22 @@ def take_cycles(parts: Sequence[Part]) -> tuple[pl.DataFrame, pl.DataFrame, Coun
         given = [
             frame.hstack([constant(name, len(frame))]) for frame in part.cycles if len(frame)
         ]
-        inputs.append(_in_time_order(with_runs(given, part.messages, part.beginning)))
+        inputs.append(_in_time_order(given))
         part.cycles = []
     frames = list(chain.from_iterable(_continuing([each for each in inputs if each])))
     if not frames:
         empty = schema.empty("cycles")
         unknown = pl.lit(None, pl.Float64)
         return empty.with_columns(resolution_s=unknown), _no_identities(), Counter()
-    keys = None if _has_one_identity(frames) else _continued(frames, [_key(f) for f in frames])
+    keys = (
+        None if _has_one_identity(frames) else _continued(frames, [key_of(f) for f in frames])
+    )
     contradicting = Counter[str]()
     if keys is None and may_be_one_process(frames):
         numbers = only_process(frames)
     else:
         frames, contradicting = believable.of_neighbours(frames, keys)
-        numbers = process_of(frames) if keys is None else _by_key(frames, keys)
+        numbers = process_of(frames) if keys is None else _bykey_of(frames, keys)
     identities = _identities(frames, numbers)
     drop = [name for name in _OF_PROCESS if any(name in frame.columns for frame in frames)]
     rows = [
@@ -334,7 +258,7 @@ def _has_one_identity(frames: list[pl.DataFrame]) -> bool:
     return len(seen) == 1
 
 
-def _key(frame: pl.DataFrame) -> pl.Series:
+def key_of(frame: pl.DataFrame) -> pl.Series:
     """Returns the identity of each line as one text.
 
     The stream (stdout or stderr) is left out, because one process may write to both.
@@ -353,7 +277,7 @@ def _continued(frames: list[pl.DataFrame], keys: list[pl.Series]) -> list[pl.Ser
     same process if their cycles follow the one above, and the next one follows them.
     """
     names = pl.concat([of.unique() for of in keys]).unique()
-    are_bare = ~names.str.contains(_NAMED)
+    are_bare = ~names.str.contains(NAMED)
     if are_bare.all() or not are_bare.any():
         return keys
     key, num, start = pl.col("key"), pl.col("gc_num"), pl.col("start_s")
@@ -361,7 +285,7 @@ def _continued(frames: list[pl.DataFrame], keys: list[pl.Series]) -> list[pl.Ser
         frame.select("gc_num", "start_s", end_s().alias("end")).with_columns(of.alias("key"))
         for frame, of in zip(frames, keys, strict=True)
     ]
-    whole = pl.concat(facts).with_columns(bare=~key.str.contains(_NAMED))
+    whole = pl.concat(facts).with_columns(bare=~key.str.contains(NAMED))
     later = (start >= pl.col("end").shift() - CLOCK_SLACK_S).fill_null(value=True)
     whole = whole.with_columns(follows=pl.col("bare") & (num == num.shift() + 1) & later)
     given = pl.when("follows").then(None).otherwise("key").forward_fill().alias("key")
@@ -377,7 +301,7 @@ def _continued(frames: list[pl.DataFrame], keys: list[pl.Series]) -> list[pl.Ser
     return [filled["key"][end - len(of) : end] for of, end in zip(keys, ends, strict=True)]
 
 
-def _by_key(frames: list[pl.DataFrame], keys: list[pl.Series]) -> list[pl.Series]:
+def _bykey_of(frames: list[pl.DataFrame], keys: list[pl.Series]) -> list[pl.Series]:
     """Returns the process of each cycle, found among the cycles with the same key.
 
     The processes are numbered in the order in which they appear in the log.

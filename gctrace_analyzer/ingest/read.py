@@ -19,7 +19,7 @@ from gctrace_analyzer.ingest import processes, sniff
 from gctrace_analyzer.ingest import rows as rows_of
 from gctrace_analyzer.ingest.chains import begun_unread
 from gctrace_analyzer.ingest.evidence.message import STATED
-from gctrace_analyzer.ingest.gctrace import toolchain
+from gctrace_analyzer.ingest.gctrace import excerpts, toolchain
 from gctrace_analyzer.ingest.gctrace.chunk import Reject
 from gctrace_analyzer.ingest.gctrace.companions import COMPANIONS, companions_of, counted
 from gctrace_analyzer.ingest.input import Part, read_parts
@@ -149,7 +149,7 @@ def joined_log(parts: list[Part], options: ReadOptions, notes: Sequence[str]) ->
         from gctrace_analyzer.ingest.evidence import kubernetes
 
         kubernetes.join_shown([part.rows.get("container_states", []) for part in parts])
-    repeated = processes.without_repeated(parts)
+    excerpted = excerpts.log_alone(parts)
     cycles, identities, contradicting = processes.take_cycles(parts)
     dumps = _table("memstats", parts)
     clock, aligned = _aligned(options.clock, cycles, dumps)
@@ -187,7 +187,7 @@ def joined_log(parts: list[Part], options: ReadOptions, notes: Sequence[str]) ->
         dict(sum((part.impossible for part in parts), contradicting)),
         (
             *notes,
-            *repeated,
+            *excerpted,
             *aligned,
             *drifts,
             *(of_snapshots + of_others),

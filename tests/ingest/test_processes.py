@@ -381,6 +381,18 @@ def test_a_line_that_a_text_shows_again_is_one_cycle() -> None:
     assert other.processes["cycles"].to_list() == [4, 1]
 
 
+@pytest.mark.parametrize(
+    "shown", ["sed -n 5p", "sed -n '5p'", "head -n 1", "tail -1", "grep -m1 'gc 5 '"]
+)
+def test_commands_that_each_show_one_line_are_runs_of_their_own(shown: str) -> None:
+    command = f"GODEBUG=gctrace=1 ./gc 2>&1 | {shown}\n"
+    rows = cycle(5, 0.011), cycle(29, 0.195)
+    run = read_text(f"```\n{command * 2}```\n\n```\n{''.join(rows)}```\n")
+    assert run.processes["cycles"].to_list() == [1, 1]
+    run = read_text(f"```\n{command}```\n\n```\n{''.join(rows)}```\n")
+    assert run.processes["cycles"].to_list() == [2]
+
+
 def test_inputs_that_seem_to_continue_each_other_lose_nothing(tmp_path: Path) -> None:
     """Each ends with one process and begins with another."""
     one = cycle(9, 1.0) + cycle(5, 0.5)

@@ -13,7 +13,6 @@ from hypothesis import strategies as st
 import gctrace_analyzer as gca
 from gctrace_analyzer.errors import UnreadableInputError
 from gctrace_analyzer.ingest import sources
-from gctrace_analyzer.present.sections import memory_parts
 from gctrace_analyzer.testing import read_text
 from tests.helpers.lines import LINES
 from tests.helpers.logs import logfile, records
@@ -204,15 +203,32 @@ def test_a_log_of_other_traces_alone_has_no_process() -> None:
     assert companions(read_text(f"{LINES['scav21']}\n")) == [(None, None)]
 
 
-def test_a_line_of_the_scavenger_that_no_release_prints_with_the_cycles_is_a_quotation() -> (
-    None
-):
-    """An explanation below a log may be copied from one of an older release."""
+@pytest.mark.parametrize(
+    "quotes",
+    [
+        ["11. e.g. {old}"],
+        ["系统内存回收信息：{old}"],
+        ["`{record}`。", "", "`{old}`"],
+        ["例えば、{record}"],
+        ["For example: {record}"],
+        ["Line:", "```", "{record}", "```", "where @0.004s表示程序执行的总时间"],
+    ],
+)
+def test_lines_that_the_text_around_a_log_quotes_are_not_of_the_log(quotes: list[str]) -> None:
     old = "scvg0: inuse: 6, idle: 12, sys: 18, released: 0, consumed: 18 (MB)"
-    run = read_text("\n".join([*records(9), LINES["scav21"], f"11. e.g. {old}"]) + "\n")
-    assert companions(run) == [(0, 9), (None, 9)]
-    assert run.processes["go_version_min"][0] == "1.21"
-    assert not any("18.0 MiB" in text for text in memory_parts.of_scavenger(run.report()))
+    quoted = "\n".join(quotes).format(old=old, record=LINES["gc18"])
+    log = "\n".join([*records(3), LINES["scav21"]])
+    run = read_text(f"{log}\nExplained:\n{quoted}\n")
+    assert run.cycles["gc_num"].to_list() == [1, 2, 3]
+    assert companions(run) == [(0, 3)]
+    assert "gctrace that the text around the log quotes is not counted" in str(run.summary())
+    assert run.report().analysis.log.sources[0].found["cycles"] == 3
+    # Alone, it is the log.
+    if "{record}" in quoted:
+        assert read_text(quoted).cycles["gc_num"].to_list() == [1]
+    # A command above it runs another program.
+    again = f"{log}\n$ GODEBUG=gctrace=1 ./other\n{LINES['gc18']}\n@0.004s\n"
+    assert read_text(again).cycles["gc_num"].to_list() == [1, 2, 3, 1]
 
 
 def test_a_line_of_the_scavenger_that_a_text_shows_again_is_not_its_last() -> None:

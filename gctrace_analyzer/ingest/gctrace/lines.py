@@ -35,3 +35,17 @@ def joined(lines: pl.DataFrame) -> bytes:
         return (lines["text"][0] or "").encode()
     text: bytes = lines.select(pl.col("text").str.join("\n").cast(pl.Binary)).item()
     return text
+
+
+_FENCE = "^[ >]*```"
+"""The beginning or the end of a block of code."""
+
+
+def fences_of(text: str) -> pl.Series:
+    """Returns the lines where blocks of code begin and end, counted from 1."""
+    return lines_with(text, _FENCE) if "```" in text else pl.Series(dtype=pl.Int64)
+
+
+def lines_with(text: str, pattern: str) -> pl.Series:
+    """Returns the lines of a text that match a pattern, counted from 1."""
+    return pl.Series(text.split("\n")).str.contains(pattern).arg_true().cast(pl.Int64) + 1

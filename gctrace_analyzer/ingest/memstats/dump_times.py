@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from gctrace_analyzer.ingest import clock
-from gctrace_analyzer.ingest.chains import FENCE
+from gctrace_analyzer.ingest.gctrace.lines import fences_of
 from gctrace_analyzer.ingest.wrappers import timestamps
 from gctrace_analyzer.ingest.wrappers.formats import MONTH, WEEKDAY
 
@@ -116,7 +116,7 @@ def add(rows: Iterable[Row], text: str, source: str) -> None:
                     row["elapsed_s"] = elapsed
                 return
     # As with several files, nothing shows whether blocks of code are of the same run.
-    fences = [at for at, line in enumerate(lines, start=1) if FENCE.match(line)]
+    fences = fences_of(text).to_list()
     block = [bisect(fences, row["line_no"]) for row in dumps]
     if len({*block}) > 1 and not any(row.get("last_gc_unix_ns") for row in dumps):
         for row, number in zip(dumps, block, strict=True):
