@@ -22,7 +22,7 @@ from gctrace_analyzer.analysis.trend import MIN_POINTS, slope
 from gctrace_analyzer.frozen import Plain, frozen
 from gctrace_analyzer.ingest.gctrace.columns import CPU_TIMES, stopping
 from gctrace_analyzer.ingest.gctrace.grammar import OLD
-from gctrace_analyzer.ingest.gctrace.toolchain import OF_TOOLCHAIN, of_programs
+from gctrace_analyzer.ingest.gctrace.toolchain import OF_TOOLCHAIN, STOPPED_WORLD, of_programs
 from gctrace_analyzer.ingest.rows import column_of, distinct, is_one_process, since
 from gctrace_analyzer.units import LEAST_PERCENT, between_text, duration_text
 
@@ -263,7 +263,8 @@ def summarize(
         by_print = bool(corrected) and (bounds is with_printed or share != added_up)
         by_print &= not summary.is_too_short_for_rates or has_gaps
         warnings.append(about_range(spans, by_print=by_print))
-    said = sorted((*warnings, *notes), key=lambda text: not text.startswith(OF_TOOLCHAIN))
+    first = (OF_TOOLCHAIN, STOPPED_WORLD)
+    said = sorted((*warnings, *notes), key=lambda text: not text.startswith(first))
     return replace(summary, warnings=tuple(said))
 
 

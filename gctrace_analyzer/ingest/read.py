@@ -352,7 +352,7 @@ def complete_part(part: Part, clock: clocks.Clock) -> list[str]:
     part.facts.profiles_at = sniff.profiles_at(part.beginning)
     if any(map(len, part.cycles)):
         sniff.add_go_version(part.rows, part.beginning, part.cycles)
-        notes += filter(None, [toolchain.of_toolchain(part.beginning)])
+        notes += toolchain.notes_on(part.beginning)
     return notes
 
 

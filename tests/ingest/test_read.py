@@ -231,6 +231,25 @@ def test_lines_that_the_text_around_a_log_quotes_are_not_of_the_log(quotes: list
     assert read_text(again).cycles["gc_num"].to_list() == [1, 2, 3, 1]
 
 
+@pytest.mark.parametrize(
+    ("command", "is_stopped"),
+    [
+        ("GODEBUG=gcstoptheworld=1,gctrace=1 ./demo", True),
+        ("GODEBUG=gctrace=1,gcstoptheworld=2 ./demo", True),
+        ("$env:GODEBUG = 'gctrace=1,gcstoptheworld=1'", True),
+        ('export GODEBUG="gctrace=1,gcstoptheworld=1"', True),
+        ("GODEBUG=gctrace=1,gcstoptheworld=0 ./demo", False),
+    ],
+)
+def test_pauses_of_a_stopped_world_are_said_to_be_longer(
+    command: str, is_stopped: bool
+) -> None:
+    log = "\n".join(records(3))
+    for text, is_named in ((f"{command}\n{log}\n", is_stopped), (f"{log}\n{command}\n", False)):
+        warnings = read_text(text).summary().warnings
+        assert ("GODEBUG=gcstoptheworld=" in str(warnings[:1])) == is_named
+
+
 def test_a_line_of_the_scavenger_that_a_text_shows_again_is_not_its_last() -> None:
     first, last = (
         f"scvg{num}: inuse: {num}, idle: {idle}, sys: {num + idle}, released: 0, consumed: 9 (MB)"

@@ -1603,12 +1603,20 @@ def test_growth_that_a_post_mortem_names_is_not_minor() -> None:
     assert "live-heap-growth" not in said
 
 
-def test_a_report_on_a_heap_that_grows_says_which_heap_the_figures_are_for() -> None:
+def test_figures_are_said_to_be_for_a_live_heap_only_where_settings_are_predicted() -> None:
+    """The figures of the present setting alone are measured."""
     sizes = {"start": lambda n: 190 + 10 * n, "end": lambda n: 195 + 10 * n}
-    text = log_of(60, every=5, live=lambda n: 100 + 5 * n, goal=lambda n: 195 + 10 * n, **sizes)
-    text = " ".join(plain(document(read_text(text).report()), everything=False).split())
-    assert "the live heap grew from" in text
-    assert "predicted cycles/s and GC CPU are for" in text
+    grows = log_of(
+        60, every=5, live=lambda n: 100 + 5 * n, goal=lambda n: 195 + 10 * n, **sizes
+    )
+    doubled = {name: lambda n: 200 << min(n - 1, 8) for name in ("start", "end", "goal")}
+    rises = log_of(14, every=60, live=lambda n: 100 << min(n - 1, 8), **doubled)
+    for log, settings in ((grows, 1), (rises, 2)):
+        run = read_text(log)
+        text = " ".join(plain(document(run.report()), everything=False).split())
+        assert len(run.recommend()) == settings
+        assert "now GOGC=100" in text
+        assert ("predicted cycles/s and GC CPU are for" in text) == (settings > 1)
 
 
 def _starting(pause_ms: float, later_ms: float) -> str:

@@ -70,6 +70,11 @@ GO_COMMANDS = (
 """Text that identifies lines of the go command; `.test` ends the name of a test program."""
 
 
+def notes_on(text: str) -> list[str]:
+    """Returns sentences on what the commands in a log mean for its cycles."""
+    return [note for note in (of_toolchain(text), of_stopped_world(text)) if note]
+
+
 def of_toolchain(text: str) -> str | None:
     """Returns a sentence if a log shows that the go command ran, whose processes print cycles too.
 
@@ -114,6 +119,30 @@ def of_toolchain(text: str) -> str | None:
         f"{whose}: go, compile and link print gctrace too. Build the "
         f"program first (`go {'test -c' if is_test else 'build'}`), and run it alone."
     )
+
+
+def of_stopped_world(text: str) -> str | None:
+    r"""Returns a sentence if a command above cycles sets GODEBUG=gcstoptheworld.
+
+    Source: `gcStart` in runtime/mgc.go, which runs no user goroutine until such a cycle ends.
+
+    >>> of_stopped_world("$ GODEBUG=gcstoptheworld=1,gctrace=1 ./a\ngc 1 @0.1s")[:40]
+    'GODEBUG=gcstoptheworld=1 (line 1) stops '
+    """
+    command = _STOPS.search(text) if "gcstoptheworld=" in text else None
+    if command is None or not _CYCLE.search(text, command.end()):
+        return None
+    return (
+        f"{STOPPED_WORLD}{command[1]} (line {text.count(chr(10), 0, command.start()) + 1}) stops "
+        "the program while GC marks, too: the pauses of this run are as long as its cycles, not as "
+        "short as shown."
+    )
+
+
+STOPPED_WORLD = "GODEBUG=gcstoptheworld="
+"""Beginning of the sentence of `of_stopped_world`."""
+
+_STOPS = re.compile(r"GODEBUG[\"'= ]+(?:[\w=]+,)*gcstoptheworld=([12])")
 
 
 def _with_cycles(text: str, named: Sequence[re.Match[str]]) -> Iterator[re.Match[str]]:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from gctrace_analyzer.advise.candidates import without_ballast
+from gctrace_analyzer.advise.observed import OF_LEVEL
 from gctrace_analyzer.advise.phrases import to_set
 from gctrace_analyzer.advise.prediction.model import Setting
 from gctrace_analyzer.advise.subject import advised_process
@@ -298,9 +299,13 @@ def reasons(rows: pl.DataFrame, predictor: Predictor, said: str = "") -> list[tu
     sentences = [("Why", first["why"])] if first["why"] else []
     if first["memory_peak_mib"] is not None:
         sentences += [("Memory", text) for text in _memory(first, predictor)]
-    sentences += [("Note", text) for text in (first["risk"], *predictor.warnings) if text]
+    others = rows.filter(~pl.col("now"))
+    # The figures of the present setting are measured, so nothing is predicted for a live heap.
+    unsaid = OF_LEVEL if others.is_empty() and is_measured(first) else ()
+    notes = (text for text in (first["risk"], *predictor.warnings) if text)
+    sentences += [("Note", text) for text in notes if not text.startswith(unsaid)]
     firm = ', so "try", not "advised"' if word_of(first) == "try" else ""
-    for row in rows.filter(~pl.col("now")).head(1).iter_rows(named=True):
+    for row in others.head(1).iter_rows(named=True):
         sentences.append(confidence(row, predictor, said, firm))
     return sentences
 
