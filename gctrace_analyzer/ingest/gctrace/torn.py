@@ -63,7 +63,7 @@ _BEGINS = re.compile(r"gc #?\d+ @\d+(?:\.\d+)?s -?\d+%: ")
 _WITH_COMMAS = re.compile(r"@\d+,\d+s -?\d+%: \d+,\d+\+")
 _WITHOUT_COLON = re.compile(r"gc #?\d+ @\d+\.\d+s -?\d+% +\d+(?:\.\d+)?\+")
 # A sentence about a record: the runtime writes a percentage after the time.
-_EXPLAINED = re.compile(r"gc #?\d+ @\d+(?:\.\d+)?s ?[:：,，、（(]")
+_EXPLAINED = re.compile(r"gc #?\d+ @\d+(?:\.\d+)?s ?[:`”*：,，、（(]")
 _ELLIPSIS = re.compile(r"\.\.\.|…")
 
 _MAX_TEARS = 3

@@ -357,7 +357,8 @@ def test_what_precedes_a_record_on_its_line_does_not_change_its_reason(
 
 
 @pytest.mark.parametrize(
-    "after", ["：第65次执行", ": the 65th cycle", ", 2 s later", "（起動から）"]
+    "after",
+    ["：第65次执行", ": the 65th cycle", ", 2 s later", "（起動から）", "`：第 1 次", "**: "],
 )
 def test_a_sentence_about_a_record_is_not_a_damaged_one(after: str) -> None:
     run = read_text(f"{LINES['gc18']}\n{APPLICATION[0]}\n1. gc 2 @120.093s{after}\n")
