@@ -231,6 +231,12 @@ def test_lines_that_the_text_around_a_log_quotes_are_not_of_the_log(quotes: list
     assert read_text(again).cycles["gc_num"].to_list() == [1, 2, 3, 1]
 
 
+def test_a_damaged_line_with_the_time_of_a_cycle_does_not_explain_it() -> None:
+    """Programs that crash at once may start at the same time."""
+    log = "\n".join([*records(3), LINES["gc18"], "gc 1 @0.004s 3%: 0.17+1"])
+    assert read_text(f"{log}\n").cycles["gc_num"].to_list() == [1, 2, 3, 1]
+
+
 @pytest.mark.parametrize(
     ("command", "is_stopped"),
     [

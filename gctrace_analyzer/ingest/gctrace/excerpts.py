@@ -50,8 +50,8 @@ _SHOWS_ONE_LINE = (
 
 _IS_START = pl.col("text").str.contains(STARTS)
 
-_TIME = r"@\d+\.\d{3}s(?-u:\b)"
-"""The time of a cycle, as in the explanation of its record."""
+_TIME = r"(?:^|[^\d\s])\s*@(\d+\.\d{3})s(?-u:\b)"
+"""The time of a cycle without its number, as in the explanation of its record."""
 
 
 def log_alone(parts: Sequence[Part]) -> list[str]:
@@ -109,7 +109,7 @@ def _quoted_cycles(
     rows = pl.concat(cycles, how="diagonal")
     of_log = pl.col("line_no").is_in(rows["line_no"].implode())
     text = lines.to_frame().with_row_index("line_no", offset=1).filter(~of_log)["text"]
-    times = text.str.extract_all(_TIME).explode().drop_nulls().str.slice(1).str.head(-1)
+    times = text.str.extract(_TIME).drop_nulls()
     if inside.is_empty() and times.is_empty():
         return inside
     # A command above a record shows another run.
