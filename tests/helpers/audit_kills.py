@@ -180,15 +180,12 @@ def _section(  # noqa: C901  # several sentences
     ):
         if number(count) != len(it.rows):
             yield (count, "tasks"), len(it.rows)
-        for called, size, unit, share, *several in re.findall(
-            rf"([\w-]+) {SIZE} \(({NUMBER}) %(?:, (\d+) tasks)?\)", holders
+        for called, size, unit, *several in re.findall(
+            rf"([\w-]+) {SIZE}(?: \((\d+) tasks\))?", holders
         ):
             true = known.get(f"task {called}", -1)
-            if (
-                not _is((size, unit), true)
-                or abs(number(share) - 100 * true / known["all"]) > 0.6
-            ):
-                yield (called, size, share), (true, known["all"])
+            if not _is((size, unit), true):
+                yield (called, size), (true, known["all"])
             counted = sum(task.name == called for task in it.rows)
             if int(several[0] or 1) != counted:
                 yield (called, several), counted

@@ -337,21 +337,19 @@ def holders(tasks: pl.DataFrame, victim: int | None = None) -> Iterator[str]:
         victim: the process id of the killed process.
     """
     sums, total = by_program(tasks), int(tasks["rss_bytes"].sum())
-    if not total:
+    if not total or len(tasks) == 1:
         return
     own = tasks.filter(pl.col("pid") == (victim or -1))["comm"]
     sums = sums.with_row_index("rank")
     parts = [
-        f"{comm} {size_text(size / MIB)} ({100 * size / total:.0f} %"
-        f"{f', {count} tasks' if count > 1 else ''})"
+        f"{comm} {size_text(size / MIB)}{f' ({count} tasks)' if count > 1 else ''}"
         for rank, comm, size, count in sums.iter_rows()
         if rank < _MOST_HOLDERS or comm in own
     ]
-    if len(tasks) > 1:
-        yield (
-            f"The {len(tasks):,} tasks listed had {size_text(total / MIB)} resident (shared pages "
-            f"counted in each): {', '.join(parts)}."
-        )
+    yield (
+        f"The {len(tasks):,} tasks listed had {size_text(total / MIB)} resident (shared pages "
+        f"counted in each): {', '.join(parts)}."
+    )
 
 
 def swapped_mib(tasks: pl.DataFrame) -> float | None:

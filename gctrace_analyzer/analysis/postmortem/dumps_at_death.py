@@ -56,8 +56,8 @@ def reading_of_dumps(
     elif not dumps and (facts.death.in_use_bytes is not None or has_no_heap(facts)):
         return  # The error has the size of the heap, or there was none.
     elif not dumps:
-        why = _why_unknown(facts, tables)
-        yield f"How much of its memory was the Go heap is unknown: {why}."
+        if (why := _why_unknown(facts, tables)) is not None:
+            yield f"How much of its memory was the Go heap is unknown: {why}."
     elif len(dumps) == 1:
         is_dated = tables["processes"]["ended_at"].count() > 0
         yield _last_dump(
@@ -67,12 +67,13 @@ def reading_of_dumps(
         yield _several_dumps([each.alloc_mib or 0.0 for each in dumps], resident)
 
 
-def _why_unknown(facts: Evidence, tables: Mapping[str, pl.DataFrame]) -> str:
+def _why_unknown(facts: Evidence, tables: Mapping[str, pl.DataFrame]) -> str | None:
+    """Returns why cycles or dumps in the input do not show the heap; None if there are none."""
     gap_s, processes = facts.minute.gap_s, tables["processes"]
     if not processes["cycles"].sum():
         if any(lived_after(facts.death, row) for row in processes.to_dicts()):
             return "the MemStats in the input are of a process that was there after the kill"
-        return "the input has neither its GC cycles nor MemStats"
+        return None
     if facts.new_run_s is not None:
         return _of_new_run(facts)
     if facts.match is not None and gap_s is not None:

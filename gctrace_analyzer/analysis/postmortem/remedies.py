@@ -419,8 +419,8 @@ def _steps(facts: Evidence, settings: Settings, if_go: str) -> Iterator[str]:
     ):
         too_high = f", not {size_text(given)}" if given else ""
         helps = (
-            f"{too_high}: this prevents the next kill if the live heap and the memory outside of "
-            f"Go fit{group_memory.if_new(settings)}."
+            f"{too_high}, if the live heap and the memory outside of Go fit"
+            f"{group_memory.if_new(settings)}."
         )
         yield group_memory.set_to(room, helps, if_go)
     else:
@@ -444,7 +444,7 @@ def _in_spite_of_limit(facts: Evidence, settings: Settings) -> Iterator[str]:
 def _what_to_add(
     facts: Evidence, tables: Mapping[str, pl.DataFrame], traced: str | None, if_go: str
 ) -> str:
-    shows = "shows whether the live heap grew or the heap goal was above the limit."
+    shows = "shows the live heap and the heap goal."
     ends_early = facts.minute.last_gc_num is not None and (facts.minute.gap_s or 0) > 0
     if ends_early and facts.match is not None:
         is_all = traced is None or is_previous(facts.match, tables["processes"])
@@ -479,7 +479,9 @@ def _buy_time(
     if death.killer == EVICTOR:
         yield group_memory.request_more(facts)
     elif limit is not None:
-        of_go = "" if death.may_be_swapped else ", and GOMEMLIMIT to 90 % of the new one"
+        of_go = ", and GOMEMLIMIT to 90 % of the new one" * (
+            not (if_go or death.may_be_swapped)
+        )
         yield (
             f"To buy time, raise the limit of {size_text(limit)}{of_go}, if the host has room for "
             "more."

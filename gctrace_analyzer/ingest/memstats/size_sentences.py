@@ -89,8 +89,7 @@ def alone(
         most = f" ({mib(peak)} at most)" if peak > resident > 0 else ""
         size_mib = (resident or known.get("charged", 0)) / MIB
         rest = (
-            ". Whether that is Go's heap or memory outside Go, MemStats of the same time shows "
-            "(heap?debug=1, /debug/vars)."
+            "."
             if heap_mib is None
             else f"; {of_heap(size_mib, heap_mib, 'the GC cycles in the input')}"
         )

@@ -650,7 +650,7 @@ def dumps(*alloc_mib: int) -> dict[str, pl.DataFrame]:
         ((100, 480), 1, "shows 480 MiB of heap allocated: the heap was 96 %"),
         ((450, 480), None, "each with 450 MiB of heap allocated or more: 90 % of what was"),
         ((10, 480), None, "with 10 to 480 MiB of heap allocated, and does not say which"),
-        ((), None, "How much of its memory was the Go heap is unknown"),
+        ((), None, "The host probably ran out of memory"),
     ],
 )
 def test_dumps_show_the_heap_of_a_kill_without_cycles(
@@ -843,7 +843,7 @@ def test_a_container_that_is_restarted_again_and_again_is_named(
 
 
 @pytest.mark.parametrize(
-    ("pid", "also"), [(1, ""), (5, ", api 10.0 MiB (10 %)"), (6, ""), (9, ""), (None, "")]
+    ("pid", "also"), [(1, ""), (5, ", api 10.0 MiB"), (6, ""), (9, ""), (None, "")]
 )
 def test_who_held_the_memory_is_said_by_program(pid: int | None, also: str) -> None:
     listed = ((1, "db", 20), (2, "db", 20), (3, "web", 35), (4, "log", 15), (5, "api", 10))
@@ -860,7 +860,7 @@ def test_who_held_the_memory_is_said_by_program(pid: int | None, also: str) -> N
     )
     assert found.reading[1] == (
         "The 6 tasks listed had 100 MiB resident (shared pages counted in each): db "
-        f"40.0 MiB (40 %, 2 tasks), web 35.0 MiB (35 %), log 15.0 MiB (15 %){also}."
+        f"40.0 MiB (2 tasks), web 35.0 MiB, log 15.0 MiB{also}."
     )
 
 

@@ -76,7 +76,20 @@ def test_the_largest_part_that_the_victim_did_not_have_is_named(
     report = shown(text + KILL.format(kb=86016))
     assert meaning in report
     assert action in report
-    assert report.count("anonymous memory in its group") == 1
+
+
+@pytest.mark.parametrize("limit_mib", [48, 512])
+def test_advice_for_go_is_on_condition_if_nothing_shows_that_the_program_is_go(
+    limit_mib: int,
+) -> None:
+    size = f"{limit_mib * 1024}kB"
+    text = LIMIT.replace("524288kB", size) + KILL.format(kb=int(limit_mib * 900))
+    report = shown(text)
+    assert "Go heap" not in report
+    assert "prevents" not in report
+    assert report.count("GOMEMLIMIT") == report.count(
+        "If ledger is written in Go, set GOMEMLIMIT"
+    )
 
 
 def test_nothing_is_said_of_a_group_that_its_victim_had_whole() -> None:

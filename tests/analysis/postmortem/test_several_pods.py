@@ -277,7 +277,7 @@ def test_a_gomemlimit_above_the_limit_of_the_container_is_not_raised(tmp_path: P
     )
     (death,) = read(tmp_path, describe=text).post_mortems()
     assert death.advice[0].startswith(
-        "Set GOMEMLIMIT=691MiB (90 % of the limit), not 2,048 MiB: "
+        "Set GOMEMLIMIT=691MiB (90 % of the limit), not 2,048 MiB, if the live heap and "
     )
 
 
