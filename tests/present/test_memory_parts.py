@@ -205,6 +205,27 @@ def test_a_size_has_no_more_digits_than_its_own_line() -> None:
     assert "heap allocated was 0.2 MiB; the runtime obtained 3 MiB from the OS" in said
 
 
+@pytest.mark.parametrize(
+    ("line", "rows"),
+    [
+        ("Alloc = 129 MiB\tSys = 157 MiB", [("129 MiB", "82 %"), ("28 MiB", "18 %")]),
+        ("Alloc = 34 MiB\tHeapSys = 463 MiB", [("34 MiB", "7 %"), ("429 MiB", "93 %")]),
+        (
+            "Alloc = 7000 MiB\tSys = 8192 MiB",
+            [("7,000 MiB", "85.4 %"), ("1,192 MiB", "14.6 %")],
+        ),
+        ("Alloc = 34.5 MiB\tSys = 463.2 MiB", [("34.5 MiB", "7.4 %"), ("429 MiB", "92.6 %")]),
+        ("Alloc = 35651584 \tSys = 485490688", [("34.0 MiB", "7.3 %"), ("429 MiB", "92.7 %")]),
+    ],
+)
+def test_the_parts_of_printed_sizes_have_only_digits_that_those_have(
+    line: str, rows: list[tuple[str, str]]
+) -> None:
+    table = memory_parts(read_text(line).report())
+    assert table is not None
+    assert [row[1:3] for row in table.rows] == rows
+
+
 def test_dumps_with_what_is_idle_alone_have_parts() -> None:
     table = memory_parts(
         read_text(f"Alloc: {GIB // 4}\nHeapIdle: {GIB}\nHeapReleased: {GIB // 4}\n").report()

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from gctrace_analyzer.analysis.postmortem.memory_of_dumps import Memory
 
 MOSTLY = 0.8
-"""Share of the resident memory. A heap above it leaves hardly any other cause."""
+"""Share of the resident memory. A heap below it may have grown until the kill."""
 
 
 def is_known_not_go(facts: Evidence) -> bool:
@@ -64,7 +64,11 @@ def reading_of_dumps(
             dumps[0], resident, may_be_later=bool(facts.death.is_restarted) and not is_dated
         )
     else:
-        yield _several_dumps([each.alloc_mib or 0.0 for each in dumps], resident)
+        sizes = sorted(each.alloc_mib or 0.0 for each in dumps)
+        yield (
+            f"The input has MemStats of {len(sizes)} programs, with {sizes[0]:,.0f} to "
+            f"{sizes[-1]:,.0f} MiB of heap allocated, and does not say which of them was killed."
+        )
 
 
 def _why_unknown(facts: Evidence, tables: Mapping[str, pl.DataFrame]) -> str | None:
@@ -109,20 +113,6 @@ def _neighbours(facts: Evidence, tables: Mapping[str, pl.DataFrame]) -> str:
     return " and ".join(dict.fromkeys(row["container"] or row["name"] for row in others if row))
 
 
-def _several_dumps(sizes: list[float], resident: float | None) -> str:
-    least, most = (f"{end:,.0f}" for end in (min(sizes), max(sizes)))
-    if resident and min(sizes) > MOSTLY * resident:
-        return (
-            f"The input has MemStats of {len(sizes)} programs, each with {least} MiB of heap "
-            f"allocated or more: {100 * min(sizes) / resident:.0f} % of what was resident, so the "
-            "Go heap was the cause."
-        )
-    return (
-        f"The input has MemStats of {len(sizes)} programs, with {least} to {most} MiB of heap "
-        "allocated, and does not say which of them was killed."
-    )
-
-
 def dumps_of(facts: Evidence, tables: Mapping[str, pl.DataFrame]) -> list[Memory]:
     """Returns the MemStats of the killed process, or of all that it may be if it is unknown."""
     dumps = tables.get("memstats")
@@ -150,9 +140,8 @@ def _last_dump(memory: Memory, resident: float | None, *, may_be_later: bool) ->
         text += f" and {memory.sys_mib:,.0f} MiB obtained from the system"
     if not resident or alloc > resident / MOSTLY:
         return f"{text}."
-    share = f"{text}: the heap was {100 * alloc / resident:.0f} % of the resident memory"
-    cause = alloc > MOSTLY * resident
-    return share + (", and so the cause." if cause else "; it may have grown since the dump.")
+    later = "; it may have grown since the dump" * (alloc <= MOSTLY * resident)
+    return f"{text}: the heap was {100 * alloc / resident:.0f} % of the resident memory{later}."
 
 
 def log_of(facts: Evidence, states: pl.DataFrame) -> str | None:

@@ -418,11 +418,8 @@ def _steps(facts: Evidence, settings: Settings, if_go: str) -> Iterator[str]:
         and (room := group_memory.gomemlimit(facts, settings)) is not None
     ):
         too_high = f", not {size_text(given)}" if given else ""
-        helps = (
-            f"{too_high}, if the live heap and the memory outside of Go fit"
-            f"{group_memory.if_new(settings)}."
-        )
-        yield group_memory.set_to(room, helps, if_go)
+        fits = f"the live heap and the memory outside of Go fit{group_memory.if_new(settings)}."
+        yield group_memory.set_to(room, f"{too_high}, if {fits}", if_go)
     else:
         yield from _buy_time(facts, settings, if_go)
 

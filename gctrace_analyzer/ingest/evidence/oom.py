@@ -86,6 +86,12 @@ class _Reader:
         ]
         if not self.rows["oom_kills"]:
             self.rows["oom_invocations"] += self.without_victims
+        # An excerpt may show the run of the OOM killer below its kill.
+        of_kills = {_at(kill) for kill in self.rows["oom_kills"] if "invoker_comm" not in kill}
+        runs = self.rows["oom_invocations"]
+        self.rows["oom_invocations"] = [
+            run for run in runs if _at(run) not in of_kills - {None}
+        ]
         return self.rows
 
     def line(self, message: Message) -> None:
@@ -379,6 +385,12 @@ _BEFORE = {
 def read(messages: Iterable[Message]) -> Rows:
     """Returns the kernel's OOM kills, invocations without a kill, and task tables."""
     return _Reader().read(messages)
+
+
+def _at(row: Row) -> tuple[object, ...] | None:
+    """Returns host and time of a line; None if the kernel's clock, or no clock, orders it."""
+    time = row["logged_at"] or row["printed_at"]
+    return None if time is None or row["monotonic_s"] is not None else (row["host"], time)
 
 
 def _is_of_host(kill: re.Match[str], incident: _Incident) -> bool:

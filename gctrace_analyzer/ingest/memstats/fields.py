@@ -239,7 +239,7 @@ HUGO = re.compile(r"^hugo v\d|uilding sites", re.M)
 """Hugo's line before its MemStats."""
 
 _IN_MB = re.compile(
-    r"(?i)(?:alloc|sys|heap|idle|in_?use|releas|total|mem|rss|goal|next)\w{0,20}"
+    r"(?i)(?:alloc|sys|heap|idle|in_?use|releas|mem|rss|goal|next)\w{0,20}"
     r"(?:\W{1,9}[\d.,]{1,20} ?|_|\W{0,3}\()(?P<unit>[mg])b\b"
 )
 """A size with such a unit behind a name of a field, or a name with such a unit."""
@@ -281,6 +281,8 @@ def quantity(
     ((1572864, 104858), (18900000, 1))
     >>> quantity("num_gc", "7", ""), quantity("num_gc", "7", "mib")
     ((7, 1), (None, 1))
+    >>> quantity("heap_sys_bytes", "138.5", ""), quantity("heap_sys_bytes", "138.0", "")
+    ((None, 1), (138, 1))
     """
     if column == "last_gc_unix_ns" and unit not in ("", "ns"):
         # The age of the value.
@@ -290,6 +292,9 @@ def quantity(
     if column.endswith("_bytes") and unit not in DURATIONS:
         # "MB" in this idiom is bytes / 1024 / 1024.
         scale = prefixes.get(unit[:1], factor)
+        if not unit and scale == 1 and "." in value and float(value) % 1:
+            # A part of a byte: the unit is elsewhere, such as in the head of a table.
+            return None, 1
         decimals = len(value.partition(".")[2]) if "e" not in value.lower() else 0
         return numbers.whole(value, scale), max(round(scale / 10**decimals), 1)
     if column == "gc_cpu_fraction":

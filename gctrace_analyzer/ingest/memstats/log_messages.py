@@ -373,7 +373,8 @@ def _named(words: Sequence[str]) -> tuple[str, str | None, float]:
     names = (" ".join(words[at:]) for at in range(len(words)))
     for name in names:
         column, factor = fields.scaled(name)
-        if column:
+        # What is printed may be the difference of two fields.
+        if column and "minus" not in words:
             return name, column, factor
     return words[-1], _OF_HEAP.get(words[-1].lower()), 1.0
 

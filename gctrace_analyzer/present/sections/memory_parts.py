@@ -118,7 +118,7 @@ def memory_parts(report: Report) -> Table | None:
     parts, total, of = known
     rest, row = total - sum(part.size_mib for part in parts), _last(report)
     # Memory in a peak beyond later parts may be gone.
-    step = _step(row) if row else 0.0
+    step, digit = (_step(row), _digit(row)) if row else (0.0, 0.0)
     if rest > _CONSPICUOUS * total and of != "of peak":
         unknown = "unknown: the input does not say what it is"
         goroutines = (row or {}).get("goroutines") or 0
@@ -130,7 +130,7 @@ def memory_parts(report: Report) -> Table | None:
             )
         parts.append(_Part("other memory", rest, unknown, step))
     rows = [
-        (part.name, *_printed(part, total, step), part.remedy)
+        (part.name, *_printed(part, total, digit), part.remedy)
         for part in parts
         if part.size_mib > max(_SMALL * total, part.within_mib)
     ]
@@ -138,14 +138,18 @@ def memory_parts(report: Report) -> Table | None:
         return None
     several = report.analysis.memory[-1].dumps > 1
     label = "Memory, last dump" if several else "Memory by use"
-    head = (label, "size", _HEAD[of].format(rounded(total, step)), "what lowers it")
+    head = (label, "size", _HEAD[of].format(rounded(total, digit)), "what lowers it")
     return Table(head, "lrrl", rows, least=(0, 0, 0, _LEAST_REMEDY))
 
 
+def _digit(row: Mapping[str, int | None]) -> float:
+    """Returns the unit of the last digit of the sizes in MiB; 0 for bytes."""
+    return _mib(row, "resolution_bytes") or 0.0
+
+
 def _step(row: Mapping[str, int | None]) -> float:
-    """Returns the unit of the last digit of the sizes in MiB; 0 if it is too small to matter."""
-    step = _mib(row, "resolution_bytes") or 0.0
-    return step if step > _SMALL * (_total(row) or 0.0) else 0.0
+    """Returns that unit if sums and differences of sizes become ranges by it, otherwise 0."""
+    return _digit(row) if _digit(row) > _SMALL * (_total(row) or 0.0) else 0.0
 
 
 def _within(row: Mapping[str, int | None], *names: str) -> float:
@@ -158,8 +162,9 @@ def _printed(part: _Part, total: float, step: float) -> tuple[str, str]:
     """Returns the size and share of a part with only reliable digits."""
     size, within = part.size_mib, part.within_mib
     if not within:
-        error = size * step / 2 / total**2 if is_rounded(total, step) else 0.0
-        is_coarse = is_rounded(size, step) or error > _TENTH_OF_PERCENT / 2
+        parts = ((size, 1 / total), (total, size / total**2))
+        error = sum(step / 2 * times for known, times in parts if is_rounded(known, step))
+        is_coarse = error > _TENTH_OF_PERCENT / 2
         of_all = f"{100 * size / total:.0f} %" if is_coarse else share(size / total)
         return rounded(size, step), of_all
     low, high = size - within, size + within
@@ -174,7 +179,7 @@ def largest_part(report: Report) -> str:
     part = max(parts, key=lambda part: part.size_mib)
     if part.name in _HEAP or part.size_mib < _MOST * total:
         return ""
-    size, of_all = _printed(part, total, _step(_last(report) or {}))
+    size, of_all = _printed(part, total, _digit(_last(report) or {}))
     bound = next(filter(part.name.endswith, (_AT_LEAST, _PROBABLY)), "")
     size = f"{bound.strip(' ()')} {size}".lstrip()
     size += " at its peak" * (of == "of peak" and bool(bound))

@@ -648,7 +648,7 @@ def dumps(*alloc_mib: int) -> dict[str, pl.DataFrame]:
         ((480,), None, "shows 480 MiB of heap allocated: the heap was 96 % of the resident"),
         ((100,), None, "the heap was 20 % of the resident memory; it may have grown since"),
         ((100, 480), 1, "shows 480 MiB of heap allocated: the heap was 96 %"),
-        ((450, 480), None, "each with 450 MiB of heap allocated or more: 90 % of what was"),
+        ((450, 480), None, "with 450 to 480 MiB of heap allocated, and does not say which"),
         ((10, 480), None, "with 10 to 480 MiB of heap allocated, and does not say which"),
         ((), None, "The host probably ran out of memory"),
     ],

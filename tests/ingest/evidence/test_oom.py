@@ -305,6 +305,26 @@ def test_an_incident_without_a_victim_is_an_invocation() -> None:
     assert (row["swap_usage_bytes"], row["swap_limit_bytes"]) == (4096, None)
 
 
+@pytest.mark.parametrize(
+    ("at", "comm", "runs"),
+    [
+        ("Sep  3 18:18:13 h kernel:", "agent", 0),
+        ("Sep  3 18:18:14 h kernel:", "agent", 1),
+        ("Sep  3 18:18:13 other kernel:", "agent", 1),
+        ("Sep  3 18:18:13 h kernel: [  593.500000]", "agent", 1),
+    ],
+)
+def test_a_run_of_the_oom_killer_shown_below_its_kill_has_that_victim(
+    at: str, comm: str, runs: int
+) -> None:
+    kill = "Out of memory: Killed process 7 (api) total-vm:900kB, anon-rss:100kB, file-rss:4kB"
+    run = f"{comm} invoked oom-killer: gfp_mask=0xcc0(GFP_KERNEL), order=0, oom_score_adj=0"
+    for above in ("", f"Sep  3 18:18:13 h kernel: {run}\n"):
+        text = f"{above}Sep  3 18:18:13 h kernel: {kill}\n\nBefore that:\n\n{at} {run}\n"
+        # A kill whose run is above it does not explain another one.
+        assert len(read_text(text).table("oom_invocations")) == (1 if above else runs)
+
+
 def test_the_stack_of_the_oom_killer_alone_is_an_invocation() -> None:
     for stack in (
         "dump_header from oom_kill_process+0x23c/0x248",

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from gctrace_analyzer.errors import NoDataError
 from gctrace_analyzer.ingest.memstats import fields
+from gctrace_analyzer.testing import read_text
 
 UNITS = {
     "bytes": 1,
@@ -62,3 +64,28 @@ def test_names_that_are_not_of_memstats_may_end_with_a_unit_too(
     name: str, column: str, unit: str
 ) -> None:
     assert fields.scaled(f"{name}_{unit}") == (column, UNITS[unit])
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "| Part | MiB |\n| --- | ---: |\n| HeapAlloc | 138.5 |\n| HeapIdle | 12.1 |\n",
+        "HeapInuse minus HeapAlloc = 16 MiB\nHeapIdle minus HeapReleased = 12 MiB\n",
+        "HeapAlloc: 138.5\tHeapSys: 181.5\tNumGC: 3.5\n",
+    ],
+)
+def test_numbers_whose_unit_or_meaning_is_elsewhere_are_no_sizes(text: str) -> None:
+    with pytest.raises(NoDataError, match="in a form that is read"):
+        read_text(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "noted"),
+    [
+        ("We insert 25MB batches, totalling 1GB of data.\n", False),
+        ("The TotalAlloc below is over 1 GB.\n", False),
+        ("The heap: 1.5 GB\n", True),
+    ],
+)
+def test_only_sizes_of_a_dump_are_said_to_be_binary(text: str, noted: bool) -> None:
+    assert bool([*fields.of_units(text)]) is noted
