@@ -94,7 +94,7 @@ def _traced(processes: pl.DataFrame) -> set[str]:
 
 
 def _kills(table: pl.DataFrame) -> list[Death]:
-    """Returns the recorded kills, without repetitions from several inputs."""
+    """Returns the recorded kills, without repetitions in other inputs or parts of one."""
     kills: list[Death] = []
     for row in table.iter_rows(named=True):
         kind = KINDS.get(row["reason"]) or KINDS.get(row["killer"], "OOM kill")
@@ -118,7 +118,7 @@ def _kills(table: pl.DataFrame) -> list[Death]:
         first = by_victim.get(victim) if None not in victim else None
         twice = first is not None and _dies_once(kills[first], kill)
         same = first if twice else same
-        if same is not None and (twice or _is_of_another_input(kills[same], kill)):
+        if same is not None and (twice or same_host(kills[same], kill)):
             kills[same] = _joined(kills[same], kill)
             repeated.add(number)
         if None not in sizes:
@@ -150,10 +150,6 @@ def _dies_once(one: Death, other: Death) -> bool:
 
 def _is_reported(kill: Death) -> bool:
     return kill.reported_by in REPORTS
-
-
-def _is_of_another_input(one: Death, other: Death) -> bool:
-    return one.source != other.source and same_host(one, other)
 
 
 def _states(table: pl.DataFrame, kills: list[Death]) -> Iterator[Death]:
@@ -456,11 +452,12 @@ def _of_one_unit(incidents: list[Death], states: list[Death]) -> Iterator[Death]
     of_unit: dict[Hashable, Death] = {}
     for incident in incidents:
         same = of_unit.setdefault((incident.unit, incident.logged_at), incident)
+        is_again = same.source != incident.source
         if (
             (_is_slice(incident) and not _OF_TEMPLATE.fullmatch(incident.unit or ""))
             or (incident.container_id and incident.container_id in containers)
             or (_is_around(incident) and any(_is_in(each, incident) for each in inner))
-            or (incident.logged_at and _is_of_another_input(same, incident))
+            or (incident.logged_at and is_again and same_host(same, incident))
         ):
             continue
         yield incident

@@ -169,9 +169,9 @@ def on_host(facts: Evidence) -> str:
         return _FIND_UNLISTED.format(size_text(host_mib))
     name, size_mib = facts.memory.largest or ("", 0.0)
     if not name or size_mib < MOST_OF_ALL * LEAST_MIB["global"]:
-        if others is not None and host_mib:
+        if others is not None:
             return _NONE_LARGER.format(facts.death.victim)
-        if (of_host := facts.memory.host_share or 0.0) >= MOST_OF_ALL:
+        if host_mib and (of_host := facts.memory.host_share or 0.0) >= MOST_OF_ALL:
             return _MOST_OF_HOST.format(facts.death.victim, of_host).replace("%", " %")
         adjusted = facts.death.oom_score_adj
         is_small = facts.is_small or 0 < facts.own_mib < MOST_OF_ALL * LEAST_MIB["global"]

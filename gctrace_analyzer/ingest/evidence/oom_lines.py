@@ -22,7 +22,7 @@ HINT = (
     r"\] +\d+ +\d+ +\d+ +\d+|\[ *pid *\]|killed as a result|total-vm:|-rss:|"
     r"oom_score|task_memcg=|sacrifice child|OOM|"
     r"up_out_of_memory|alloc_pages_slowp|try_charge|group_charge|charge_memcg|"
-    r"pages RAM|(?:Free|Total) swap|free:\d|Manual OOM|"
+    r"pages (?:of )?RAM|(?:Free|Total) swap|free:\d|Manual OOM|"
     r"cgroup stats for /|(?:anon|file|shmem|kernel) \d|kmem: usage|"
     r"PID: \d+ Comm|"
     r"Pid: \d+, comm|No available memory|oom_kill_process called"
@@ -85,7 +85,7 @@ USAGE = re.compile(
     r"limit (?P<limit_kb>\d+)kB, failcnt (?P<failcnt>\d+)"
 )
 OF_HOST = re.compile(
-    r"(?:^|[\]:] )\s?(?:(?P<pages>\d{1,15}) pages RAM|"
+    r"(?:^|[\]:] )\s?(?:(?P<pages>\d{1,15}) pages (?:of )?RAM|"
     r"(?P<name>Free|Total) swap {1,2}= ?(?P<kb>\d{1,15})kB)"
 )
 """The memory of the host, as the kernel prints it if no control group was at its limit."""

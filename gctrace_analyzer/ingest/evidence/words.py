@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 COARSE = (
-    "oom|OOM|pages RAM|free:\\d|l swap|e swap|"
+    "oom|OOM|pages RAM|pages of RAM|free:\\d|l swap|e swap|"
     "Alloc|heap_|heap-|heap\\.|eap in|eap idle|eap sys|eap rel|eap all|HeapSys|NumGC|"
     "alloc_|num_gc|next_gc|num gc|next gc|gc_next|gc_count|gc_pause|gc_total|gc_runs|gc_cycles|"
     "gc_cpu|GC run|"

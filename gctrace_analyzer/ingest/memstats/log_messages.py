@@ -409,8 +409,8 @@ def of_last_times(messages: Iterable[Message]) -> Iterator[str]:
         ran = f"{cycles:,} {'cycle' if cycles == 1 else 'cycles'}"
         yield (
             "CockroachDB counts GC from line to line, usually ten seconds "
-            f"({len(known):,} lines in the input): {ran} at most, and pauses for {most} % of the "
-            "time at most."
+            f"({len(known):,} lines in the input): {ran} at most, and pauses for under "
+            f"{most + 0.05:.4g} % of the time."
         )
     if in_c := [of.groups() for of in map(_IN_C.search, texts) if of]:
         yield (

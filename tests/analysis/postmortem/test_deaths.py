@@ -610,3 +610,31 @@ def test_the_flag_of_a_running_container_is_of_a_process_in_it(
 ) -> None:
     shown = " ".join(str(read_text(f"{text}\n").summary()).split())
     assert ("it may have gone on running" in shown) is is_inside
+
+
+OF_NODE = (
+    "kubectl describe po | grep -A5 'Last State'\n"
+    "    Last State:     Terminated\n      Reason:       OOMKilled\n"
+    "      Exit Code:    137\n      Finished:     Mon, 19 May 2025 10:14:43 +0000\n\n"
+    "kubectl describe no\n"
+    "  Warning  OOMKilling   65s    kernel-monitor    {kill}\n"
+)
+OF_MEMCG = (
+    "Memory cgroup out of memory: Killed process {pid} (api) total-vm:7169492kB, "
+    "anon-rss:{kb}kB, file-rss:44kB, shmem-rss:0kB, UID:0 pgtables:14076kB oom_score_adj:1000"
+)
+
+
+@pytest.mark.parametrize(
+    ("pid", "kb", "kills"), [(77, 716582, 1), (78, 716582, 2), (77, 716583, 2)]
+)
+@pytest.mark.parametrize("fence", ["", "```\n"])
+def test_a_kill_in_several_parts_of_a_text_is_one(
+    fence: str, pid: int, kb: int, kills: int
+) -> None:
+    """The clock of the node may have another zone."""
+    event = OF_NODE.format(kill=OF_MEMCG.format(pid=77, kb=716582))
+    line = f"May 19 18:14:43 n kernel: {OF_MEMCG.format(pid=pid, kb=kb)}\n"
+    text = f"{fence}{event}{fence}\n{fence}cat /var/log/syslog\n{line}{fence}"
+    proven = [death for death in read_text(text).post_mortems() if death.pid]
+    assert len(proven) == kills

@@ -772,6 +772,30 @@ def test_a_kill_in_the_message_of_an_event_is_a_kill(before: str) -> None:
     assert [row["comm"] for row in rows["oom_kills"]] == ["api"]
 
 
+@pytest.mark.parametrize(
+    ("ram", "said"),
+    [
+        ("16384 pages of RAM\n", "The host ran out of memory (64.0 MiB of RAM)"),
+        ("16384 pages RAM\n", "The host ran out of memory (64.0 MiB of RAM)"),
+        ("", "The host probably ran out of memory"),
+    ],
+)
+def test_tasks_that_the_kernel_lists_are_not_the_memory_of_the_host(
+    ram: str, said: str
+) -> None:
+    text = (
+        "sshd invoked oom-killer: gfp_mask=0x201da, order=0, oom_adj=0, oom_score_adj=0\n"
+        f"{ram}[ pid ]   uid  tgid total_vm      rss cpu oom_adj oom_score_adj name\n"
+        "[  713]     0   713     4157     2132   0       0             0 python\n"
+        "[  738]     0   738    12586    10245   0       0             0 fcc\n"
+        "Out of memory: Kill process 738 (fcc) score 639 or sacrifice child\n"
+        "Killed process 738 (fcc) total-vm:50344kB, anon-rss:40956kB, file-rss:24kB\n"
+    )
+    shown = " ".join(str(read_text(text).summary()).split())
+    assert said in shown
+    assert "of the host's memory" not in shown
+
+
 def test_a_small_victim_is_not_why_the_host_was_short() -> None:
     sizes = "total-vm:90000kB, anon-rss:100kB, file-rss:{}kB, shmem-rss:0kB"
     for kb, advice in ((9000, "which program has the most memory"), (900_000, "files")):
