@@ -336,11 +336,10 @@ def holders(tasks: pl.DataFrame, victim: int | None = None) -> Iterator[str]:
         tasks: rows of `oom_tasks`.
         victim: the process id of the killed process.
     """
-    sums, total = by_program(tasks), int(tasks["rss_bytes"].sum())
+    sums, total = by_program(tasks).with_row_index("rank"), int(tasks["rss_bytes"].sum())
     if not total or len(tasks) == 1:
         return
     own = tasks.filter(pl.col("pid") == (victim or -1))["comm"]
-    sums = sums.with_row_index("rank")
     parts = [
         f"{comm} {size_text(size / MIB)}{f' ({count} tasks)' if count > 1 else ''}"
         for rank, comm, size, count in sums.iter_rows()

@@ -107,9 +107,8 @@ def explain_death(
         reading.append(doubt)
     growth = tuple(_about_growth(facts.minute))
     if not (ceiling := heap.ceiling_mib):
-        unknown = () if death.by_runtime or growth else (_UNKNOWN_SIZE,)
         actions = remedies.without_size(facts)
-        return Explanation((*reading, *growth, *unknown), tuple(actions), "unknown")
+        return Explanation((*reading, *growth), tuple(actions), "unknown")
     gomemlimit = settings.value("memory_limit_mib")
     reading += [*growth, *_about_goal(facts, ceiling), *_sum(facts, heap)]
     if heap.live_mib > MOST_OF_LIMIT * ceiling:
@@ -146,7 +145,6 @@ _OF_ADDRESSES = (
     "That limit is of virtual memory (address space), of which a Go program reserves more than it "
     "uses: GOMEMLIMIT does not keep it low."
 )
-_UNKNOWN_SIZE = "What the heap did is unknown: the input has neither its limit nor its size."
 
 
 _NOT_OOM = (

@@ -268,8 +268,10 @@ def _answers(lines: Sequence[str]) -> dict[str, dict[int, str]]:
 def _fields(template: str, lines: Sequence[str]) -> tuple[Row, int]:
     """Returns the value of each field of a template in an answer, and the number of its lines."""
     blank = sum(1 for _ in takewhile(lambda line: not line.strip(), lines))
+    if blank == len(lines):
+        return {}, 0
     names = [match[match.lastindex or 0] for match in _FIELD.finditer(template)]
-    answer = " ".join(lines[blank : blank + 1]).strip()
+    answer = lines[blank].strip()
     if len(names) == 1 and answer.startswith("{"):
         text = "\n".join(lines[blank:])
         count = _lines_of_json(text, 0)

@@ -891,9 +891,7 @@ def test_a_growing_heap_needs_more_than_a_limit() -> None:
 @pytest.mark.parametrize("resident_mib", [None, 0.0])
 def test_what_is_missing_is_named(resident_mib: float | None) -> None:
     found = explained(limit_mib=None, resident_mib=resident_mib, live_mib=100)
-    assert found.reading[-1] == (
-        "What the heap did is unknown: the input has neither its limit nor its size."
-    )
+    assert found.advice[-1].startswith("Add the memory limit as well")
 
 
 def test_exit_code_137_proves_nothing() -> None:

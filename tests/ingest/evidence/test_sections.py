@@ -308,6 +308,23 @@ def test_what_a_command_was_asked_for_and_answers_is_the_state_of_a_container(
     assert code is None or f"exit code {code}" in death.kind
 
 
+@pytest.mark.parametrize(
+    "command",
+    [
+        "docker inspect api --format='{{.State.OOMKilled}}'",
+        "docker inspect -f '{{json .State}}' api",
+        "docker inspect -f '{{.State.OOMKilled}} {{.State.ExitCode}}' api",
+        "kubectl get pod api -o jsonpath='{.status.phase}'",
+        "docker inspect \\\n  --format='{{.State.OOMKilled}}' api",
+    ],
+)
+@pytest.mark.parametrize("end", ["", "\n", "\n\n \n"])
+def test_a_command_without_an_answer_has_no_fields(command: str, end: str) -> None:
+    state = '"Status": "exited",\n"OOMKilled": true,\n"ExitCode": 137,\n'
+    (row,) = read(f"{state}\nOr with:\n{command}{end}").container_states.to_dicts()
+    assert (row["oom_killed"], row["exit_code"], row["name"]) == (True, 137, None)
+
+
 def test_an_answer_of_no_oom_kill_is_no_kill() -> None:
     text = "$ docker inspect -f '{{.State.OOMKilled}} {{.State.ExitCode}}' api\nfalse 0\n"
     assert not read(f"{text}{KILL}").container_states["oom_killed"].any()
