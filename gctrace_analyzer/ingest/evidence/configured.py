@@ -224,6 +224,14 @@ def _killed(rows: Iterable[Row]) -> tuple[str | None, int]:
     return places[0]
 
 
+def _add_limit(kills: Iterable[Row], facts: Row) -> None:
+    """Adds the limits that the input states to the kills at a limit of unknown size."""
+    for row in kills:
+        if row.get("scope") == "memcg" and not row.get("limit_bytes"):
+            row["limit_bytes"] = facts[_LIMIT_BYTES]
+            row.setdefault(_SWAP_BYTES, facts.get(_SWAP_BYTES))
+
+
 def add(
     messages: Iterable[Message],
     states: list[Row],
@@ -272,9 +280,7 @@ def add(
         line_no = max((setting.line_no for setting in usable.values()), default=0)
         of = {"name": None if first_cycle else place}
         states += [{"line_no": line_no, "event": STATED, **of, **facts}] if facts else []
-        yield from [_LEFT.format(" and ".join(left))] if left else ()
+    if left and (first_cycle or place or any(row.get("oom_killed") for row in rows)):
+        yield _LEFT.format(" and ".join(left))
     if not rows and _LIMIT_BYTES in facts and len({row.get("comm") for row in kills}) == 1:
-        for row in kills:
-            if row.get("scope") == "memcg" and not row.get("limit_bytes"):
-                row["limit_bytes"] = facts[_LIMIT_BYTES]
-                row.setdefault(_SWAP_BYTES, facts.get(_SWAP_BYTES))
+        _add_limit(kills, facts)

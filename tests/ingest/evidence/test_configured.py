@@ -231,3 +231,19 @@ def test_the_limit_of_a_unit_is_that_of_a_kill_that_fits_into_it(
         f"# cgroup MemoryLimit={limit} set in oracle.service\n"
     )
     assert run.oom_kills["limit_bytes"].to_list() == [known]
+
+
+@pytest.mark.parametrize(
+    ("blocks", "noted", "limit_mib"),
+    [(("25Mi",), False, 25.0), (("25Mi", "125Mi"), True, None), ((), False, None)],
+)
+def test_limits_of_a_killed_container_that_differ_are_named(
+    blocks: tuple[str, ...], noted: bool, limit_mib: float | None
+) -> None:
+    limits = "".join(f"```\nLimits:\n  memory:  {size}\n```\n" for size in blocks)
+    state = "Last State:  Terminated\n  Reason:  OOMKilled\n  Exit Code:  137\n"
+    run = read_text(f"```\n{state}```\n{limits}")
+    (death,) = run.post_mortems()
+    assert death.limit_mib == limit_mib
+    shown = " ".join(str(run.summary()).split())
+    assert ("`memory: 25Mi` (line 8) and `memory: 125Mi` (line 12)" in shown) is noted
