@@ -282,11 +282,9 @@ def _nearly_full(death: Death) -> str:
 
 def _swap_and_restarts(facts: Evidence) -> str:
     """Returns how much was swapped out, and how often a looping container was restarted."""
-    size_mib = facts.memory.swapped_mib
-    swapped = (
-        f" Another {size_text(size_mib)} of the process were swapped out." if size_mib else ""
-    )
-    return swapped + restarts_of(facts.death)
+    size_mib = facts.memory.swapped_mib or 0.0
+    swapped = f" Another {size_text(size_mib)} of the process were swapped out."
+    return swapped * (size_mib > 0) + restarts_of(facts.death)
 
 
 def restarts_of(death: Death) -> str:

@@ -173,9 +173,10 @@ def _states(table: pl.DataFrame, kills: list[Death]) -> Iterator[Death]:
     name_pods(rows, kills)
     for number, kill in enumerate(kills):
         by_pod.setdefault((kill.pod, kill.container), []).append(number)
-    restarts: dict[Hashable, int] = {}
-    for row in rows:
-        restarts[row["pod"]] = max(restarts.get(row["pod"], 0), row["restart_count"] or 0)
+    # A watched list repeats a pod with newer counts.
+    latest: dict[Hashable, Row] = {}
+    for row in sorted(rows, key=lambda row: row["restart_count"] or 0, reverse=True):
+        latest.setdefault(row["pod"], row)
     known_pods = {row["pod"] for row in rows if row["oom_killed"] and _is_described(row)}
     for row in rows:
         if not is_kill("container_states", row):
@@ -183,9 +184,10 @@ def _states(table: pl.DataFrame, kills: list[Death]) -> Iterator[Death]:
         if row["pod"] in known_pods and not _is_described(row):
             continue
         identifier = _identifier(row)
+        last = row if _is_described(row) or not row["pod"] else latest[row["pod"]]
         if row["pod"] and not identifier:
-            count = row["restart_count"]
-            identifier = f"{row['pod']} {restarts[row['pod']] if count is None else count}"
+            counted = latest[row["pod"]] if row["restart_count"] is None else row
+            identifier = f"{row['pod']} {counted['restart_count'] or 0}"
         known = by_pod.get((row["pod"], row["container"]), []) if row["pod"] else []
         # Another id is that of an earlier container, which was killed too.
         known = [n for n in known if not row["container_id"] or not kills[n].container_id]
@@ -212,10 +214,8 @@ def _states(table: pl.DataFrame, kills: list[Death]) -> Iterator[Death]:
             and row["name"] not in TOOLCHAIN
             and _is_inside(row, has_ended=identifier in ended),
             is_at_start=at_start,
-            # A watched list repeats a pod with newer counts.
-            restart_count=row["restart_count"]
-            if _is_described(row) or not row["pod"]
-            else restarts[row["pod"]],
+            restart_count=last["restart_count"],
+            restarts_in_s=last["restarts_in_s"],
             memory_request_bytes=None,
             scope="memcg" if row["oom_killed"] and not is_below else None,
         )
@@ -252,7 +252,8 @@ def _name_ends(rows: list[Row]) -> None:
         # A list of containers has their ids; a query result may lack one.
         if row["oom_killed"] is not None and not (row["pod"] or row["event"]):
             row["container_id"] = row["container_id"] or ids.get(row["name"])
-        if len(pods) == 1 and not any(row[name] for name in ("pod", *_IDENTIFIERS)):
+        is_part = row["last_reason"] or not any(row[name] for name in _IDENTIFIERS)
+        if len(pods) == 1 and is_part and not row["pod"]:
             # Part of a description belongs to the pod of the rest of the input.
             row["pod"] = next(iter(pods))
 

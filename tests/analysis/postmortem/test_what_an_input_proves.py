@@ -224,6 +224,33 @@ def test_a_watched_pod_was_killed_before_and_after_its_first_restart() -> None:
     assert len(read_text(text).post_mortems()) == 2
 
 
+@pytest.mark.parametrize("later", [("5 (9s ago)", "3m22s"), ("4 (57s ago)", "40m")])
+def test_the_restarts_of_a_watched_pod_are_within_the_time_of_the_same_line(
+    later: tuple[str, str],
+) -> None:
+    line = "api-0  0/1  {state}  {restarts}  {age}\n"
+    text = "NAME  READY  STATUS  RESTARTS  AGE\n"
+    text += line.format(state="OOMKilled", restarts="1 (4s ago)", age="9s")
+    text += line.format(state="Running", restarts=later[0], age=later[1])
+    reading = read_text(text).post_mortems()[0].reading[0]
+    assert (
+        f"restarted {later[0][0]} times within {later[1].replace('m22s', 'm 22s')}" in reading
+    )
+
+
+@pytest.mark.parametrize(
+    ("others", "count"),
+    [("", 1), ("db-0  1/1  Running  0  1h\n", 1), ("db-0  0/1  OOMKilled  2  1h\n", 3)],
+)
+def test_a_part_of_a_pods_state_with_an_id_is_of_the_only_pod(others: str, count: int) -> None:
+    state = (
+        "lastState:\n  terminated:\n    containerID: docker://7aae52677a4542917c23\n"
+        "    exitCode: 137\n    finishedAt: 2020-02-20T17:35:12Z\n    reason: OOMKilled\n"
+    )
+    listed = f"NAME  READY  STATUS  RESTARTS  AGE\napi-0  0/1  OOMKilled  1  24s\n{others}"
+    assert len(read_text(f"{listed}\n{state}").post_mortems()) == count
+
+
 def test_pods_of_one_name_in_two_namespaces_are_two_pods() -> None:
     rows = "NAMESPACE  NAME   READY  STATUS     RESTARTS     AGE\n" + "".join(
         f"{space}          api-0  0/1    OOMKilled  {count} (2m ago)  10m\n"
