@@ -210,7 +210,7 @@ def test_cockroachdb_counts_gc_of_the_last_ten_seconds_not_since_the_start() -> 
     assert (row["num_gc"], row["stack_sys_bytes"]) == (None, 22 * MIB)
     note, in_c = log_messages.of_last_times(Message(n, each) for n, each in enumerate(lines))
     assert (
-        "seconds (2 lines in the input): 12 cycles at most, and pauses for 0.4 % of the time"
+        "seconds (2 lines in the input): 12 cycles at most, and pauses for under 0.45 % of"
         in note
     )
     assert "5.9 GiB of 6.6 GiB" in in_c
