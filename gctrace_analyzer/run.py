@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
+from itertools import product
 from typing import TYPE_CHECKING, Any, Never
 
 import polars as pl
@@ -11,6 +12,7 @@ import polars as pl
 from gctrace_analyzer import frames, schema, units
 from gctrace_analyzer.advise.advice import Advice
 from gctrace_analyzer.advise.policy import parse_objective, parse_target, recommend
+from gctrace_analyzer.advise.prediction.model import Setting
 from gctrace_analyzer.advise.whatif import PRESENT, parse_settings, tried, usual
 from gctrace_analyzer.analysis import selection
 from gctrace_analyzer.analysis.analysis import Analysis
@@ -385,7 +387,12 @@ class Run(Suggesting):
 
             profiled = self._analysis.profiled or Profiled((), self.summary)
             kept.append(profiled.kept_share(less))
-        rows = tried(baseline, gogcs, limits, ballasts, horizon_s, kept)
+        settings = (
+            Setting(*values, less)
+            for less in kept
+            for values in product(gogcs, limits, ballasts)
+        )
+        rows = tried(baseline, settings, horizon_s)
         return Predictions.of(rows, self._report, others)
 
     def recommend(

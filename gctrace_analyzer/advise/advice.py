@@ -106,9 +106,7 @@ class Advice:
     def trade_off(self) -> pl.DataFrame:
         """GC CPU against peak heap over GOGC, at the advised limit (`schema.WHATIF`)."""
         first = self.recommendations.row(0, named=True)
-        ballast = first["ballast_mib"] or 0.0
-        like = Setting(first["gogc"], first["memory_limit_mib"], ballast)
-        return trade_off(self.baseline, like)
+        return trade_off(self.baseline, Setting.of(first))
 
     @property
     def is_available(self) -> bool:

@@ -140,7 +140,23 @@ class Baseline(Predictor):
 
     def at(self, setting: Setting, horizon_s: float = 0.0) -> Outcome:
         """Returns the prediction for a setting, now or at the horizon."""
-        return _outcome(self, setting, horizon_s)
+        predicted = _predicted(self, setting, horizon_s)
+        if predicted.center is None:
+            return predicted
+        row = predicted.row
+        as_now = not horizon_s or self.growth is None
+        if not row["refused"]:
+            row |= lasts(self, setting)
+            if self.evidence and not horizon_s:
+                _with_evidence(self, predicted, setting)
+            if setting == self.now and as_now:
+                row |= _measured(self)
+        # Stacks that grow are larger when the heap is largest than the predictions assume.
+        assert self.load is not None
+        grown = self.load.peak_stacks - self.load.stacks
+        more = 0.0 if self.non_heap_is_known else STACK_TIMES[1] * grown
+        row |= self.memory(row["heap_peak_mib"], predicted.center.non_heap + more, setting)
+        return predicted
 
     def gains(self, outcome: Outcome, present: Row) -> dict[str, Gain]:
         """Returns the gains over the present setting by quantity."""
@@ -178,27 +194,6 @@ class Baseline(Predictor):
         """The load model: `fixed-rate`, `cpu-bound` or `between`."""
         bound = self.load.cpu_bound if self.load else 0.0
         return "fixed-rate" if bound <= 0.1 else "cpu-bound" if bound >= 0.9 else "between"
-
-
-def _outcome(baseline: Baseline, setting: Setting, horizon_s: float = 0.0) -> Outcome:
-    """Returns the prediction for one setting, now or at the horizon."""
-    predicted = _predicted(baseline, setting, horizon_s)
-    if predicted.center is None:
-        return predicted
-    row_ = predicted.row
-    as_now = not horizon_s or baseline.growth is None
-    if not row_["refused"]:
-        row_ |= lasts(baseline, setting)
-        if baseline.evidence and not horizon_s:
-            _with_evidence(baseline, predicted, setting)
-        if setting == baseline.now and as_now:
-            row_ |= _measured(baseline)
-    # Stacks that grow are larger when the heap is largest than the predictions assume.
-    assert baseline.load is not None
-    grown = baseline.load.peak_stacks - baseline.load.stacks
-    more = 0.0 if baseline.non_heap_is_known else STACK_TIMES[1] * grown
-    row_ |= baseline.memory(row_["heap_peak_mib"], predicted.center.non_heap + more, setting)
-    return predicted
 
 
 def _predicted(baseline: Baseline, setting: Setting, horizon_s: float) -> Outcome:

@@ -7,7 +7,6 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from enum import Enum
-from itertools import product
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 import polars as pl
@@ -86,19 +85,13 @@ def _number(value: str | float | None, what: str) -> float | None:
 
 
 def tried(
-    predictor: Predictor,
-    gogc: Sequence[float | None],
-    limit: Sequence[float | None],
-    ballast: Sequence[float],
-    horizon_s: float = 0.0,
-    allocation: Sequence[float] = (1.0,),
+    predictor: Predictor, settings: Iterable[Setting], horizon_s: float = 0.0
 ) -> pl.DataFrame:
-    """Returns the rows of `grid`; the present setting comes last if it is not one of them."""
-    rows = grid(predictor, gogc, limit, ballast, horizon_s, allocation)
+    """Returns `schema.WHATIF`; the present setting comes last if it is not one of the settings."""
+    rows = _rows(predictor, settings, horizon_s)
     if predictor.refused or rows["now"].any():
         return rows
-    now = predictor.now
-    return pl.concat([rows, grid(predictor, [now.gogc], [now.limit], [now.ballast])])
+    return pl.concat([rows, _rows(predictor, [predictor.now])])
 
 
 def usual(ranked: pl.DataFrame) -> tuple[GogcValues | Present, SizeValues | Present]:
@@ -114,20 +107,10 @@ def usual(ranked: pl.DataFrame) -> tuple[GogcValues | Present, SizeValues | Pres
     return USUAL_GOGC, PRESENT
 
 
-def grid(
-    predictor: Predictor,
-    gogc: Sequence[float | None],
-    limit: Sequence[float | None],
-    ballast: Sequence[float],
-    horizon_s: float = 0.0,
-    allocation: Sequence[float] = (1.0,),
+def _rows(
+    predictor: Predictor, settings: Iterable[Setting], horizon_s: float = 0.0
 ) -> pl.DataFrame:
-    """Returns a row of `schema.WHATIF` for each combination, now or at the horizon."""
-    settings = (
-        Setting(*values, less)
-        for less in allocation
-        for values in product(gogc, limit, ballast)
-    )
+    """Returns a row of `schema.WHATIF` for each setting, now or at the horizon."""
     rows = [predictor.at(setting, horizon_s).row for setting in settings]
     for row in rows:
         row["now"] = is_present(row, predictor)
@@ -167,7 +150,7 @@ def trade_off(predictor: Predictor, like: Setting) -> pl.DataFrame:
         return schema.empty("whatif")
     # Settings that are shown with the curve lie on it.
     gogc = sorted({*STEPS, *filter(None, (like.gogc, predictor.now.gogc))})
-    rows = grid(predictor, gogc, [like.limit], [like.ballast])
+    rows = _rows(predictor, (replace(like, gogc=value) for value in gogc))
     return rows.drop_nulls(["heap_peak_mib", "gc_cpu_with_idle_share"])
 
 

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     import polars as pl
 
     from gctrace_analyzer.prometheus.access import QuestionOptions
+    from gctrace_analyzer.prometheus.discovery import Target
     from gctrace_analyzer.schema import Row
 
 SINCE = "6h"
@@ -73,35 +74,33 @@ def fleet_of_server(
     asked = question(url, **server)
     ends = (asked.span.begin, asked.span.end)
     target = Output(where, options, overwrite=overwrite, span=ends)
-    names = _names(asked)
-    _ask(asked, target, names, progress)
+    named = _named(asked)
+    _ask(asked, target, named, progress)
     ranked = answers_of(target.frame().collect()).processes["file"].to_list()
-    by_name = {name: target for target, name in zip(asked.targets, names, strict=True)}
     for name in ranked[:worst]:
-        target.add(_read(asked.only(by_name[name]), name, facts), len(names))
-    target.finish(len(names))
+        target.add(_read(asked.only(named[name]), name, facts), len(named))
+    target.finish(len(named))
     return target.frame()
 
 
-def _names(asked: Question) -> list[str]:
-    """Returns a name for each process; equal names get all of their labels."""
-    short = [target.name for target in asked.targets]
-    often = Counter(short)
-    return [
-        name if often[name] == 1 else ",".join(map(str, target.matchers))
-        for target, name in zip(asked.targets, short, strict=True)
-    ]
+def _named(asked: Question) -> dict[str, Target]:
+    """Returns the processes by name; equal names get all of their labels."""
+    often = Counter(target.name for target in asked.targets)
+    return {
+        target.name if often[target.name] == 1 else ",".join(map(str, target.matchers)): target
+        for target in asked.targets
+    }
 
 
 def _ask(
     asked: Question,
     target: Output,
-    names: list[str],
+    named: Mapping[str, Target],
     progress: Callable[[Asking], None] | None,
 ) -> None:
     """Saves the rows that the server computes, group by group."""
     groups = list(queries.batches(asked))
-    called = dict(zip((id(target) for target in asked.targets), names, strict=True))
+    called = {id(target): name for name, target in named.items()}
     done = 0
 
     def tick() -> None:
@@ -115,7 +114,7 @@ def _ask(
         if not target.done.issuperset(own):
             figures = queries.figures(asked, batch, tick)
             rows = scraped.rows(figures, asked.span.seconds, own, asked.server.url)
-            target.add_computed(rows, len(names))
+            target.add_computed(rows, len(named))
         done = (number + 1) * queries.QUERIES_PER_BATCH
 
 

@@ -238,27 +238,26 @@ def _walks(
     return _walked(path, rules, costs, times, stretches), False
 
 
+_MEANS = (
+    "work", "marked", "in_mark", "trigger", "room", "by_limit", "no_room", "no_room_s", "seconds",
+)  # fmt: skip
+"""The sums over the cycles whose means a replay needs."""
+
+
 def _figures(walks: _Walks, peaks: Sequence[float], largest: float, spread: float) -> Replay:
     rates = _rates(walks)
     total = sum(rates)
     logs = [math.log(max(peak, 0.5)) for peak in peaks]
 
-    def mean(sums: Sequence[float]) -> float:
-        return _mean(sums, walks, rates, total)
-
+    means = {name: _mean(getattr(walks, name), walks, rates, total) for name in _MEANS}
+    no_room_s, seconds = means.pop("no_room_s"), means.pop("seconds")
     return Replay(
+        **means,
         gap=len(rates) / total,
-        work=mean(walks.work),
         peak=math.exp(fmean(logs)),
         goal=walks.goal,
-        marked=mean(walks.marked),
         marked_max=max(largest, *walks.marked_max),
-        in_mark=mean(walks.in_mark),
-        trigger=mean(walks.trigger),
-        room=mean(walks.room),
-        by_limit=mean(walks.by_limit),
-        no_room=mean(walks.no_room),
-        no_room_time=mean(walks.no_room_s) / max(mean(walks.seconds), 1e-9),
+        no_room_time=no_room_s / max(seconds, 1e-9),
         gap_spread=_spread(list(map(math.log, rates))) * spread,
         peak_spread=_spread(logs),
     )

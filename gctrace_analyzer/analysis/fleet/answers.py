@@ -383,42 +383,27 @@ def _limits(last: pl.DataFrame, t: Thresholds) -> pl.DataFrame:
 
 def _version() -> pl.Expr:
     low, high = pl.col("go_version_min"), pl.col("go_version_max")
-    text = (
-        pl.when(high.is_null())
-        .then(pl.format("go{}+", low))
-        .when(low == high)
-        .then(pl.format("go{}", low))
-        .otherwise(pl.format("go{}–{}", low, high))
-    )
-    return text.fill_null("unknown")
+    one = pl.when(low == high).then(pl.format("go{}", low))
+    several = pl.format("go{}–{}", low, high), pl.format("go{}+", low)
+    return pl.coalesce(one, *several, pl.lit("unknown"))
 
 
 def _gogc() -> pl.Expr:
     """Returns GOGC as text: the known value, else the one inferred from the heap goals."""
     inferred = pl.col("gogc_inferred").round(0).cast(pl.Int64)
-    return (
-        pl.when(pl.col("gogc").is_not_null())
-        .then(pl.col("gogc"))
-        .when(inferred.is_not_null())
-        .then(pl.format("{} (inferred)", inferred))
-        .otherwise(pl.lit("unknown"))
-    )
+    return pl.coalesce("gogc", pl.format("{} (inferred)", inferred), pl.lit("unknown"))
 
 
 def _limit() -> pl.Expr:
     known = pl.col("memory_limit_mib").round(0).cast(pl.Int64)
-    return (
-        pl.when(known.is_not_null())
-        .then(pl.format("{} MiB", known))
-        # It may set few of the goals; the present setting of a process has it then.
-        .when(
-            (pl.col("goal_set_by") == "memory-limit")
-            | pl.col("findings").list.contains("GC015")
-            | (~pl.col("advice_changes") & pl.col("advice_memory_limit_mib").is_not_null())
-        )
-        .then(pl.lit("some (inferred)"))
-        .otherwise(pl.lit("none observed"))
+    # It may set few of the goals; the present setting of a process has it then.
+    is_shown = (
+        (pl.col("goal_set_by") == "memory-limit")
+        | pl.col("findings").list.contains("GC015")
+        | (~pl.col("advice_changes") & pl.col("advice_memory_limit_mib").is_not_null())
     )
+    shown = pl.when(is_shown).then(pl.lit("some (inferred)"))
+    return pl.coalesce(pl.format("{} MiB", known), shown, pl.lit("none observed"))
 
 
 def _counted(processes: pl.DataFrame, *by: pl.Expr) -> pl.DataFrame:

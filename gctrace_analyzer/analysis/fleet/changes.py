@@ -70,7 +70,9 @@ def changes(
         since,
         gc_cores_before,
         services.sort("service"),
-        _figures(services.filter(pl.col("presence") == "both")),
+        pl.concat(
+            _figure(services.filter(presence="both"), *least) for least in CHANGED.items()
+        ),
         _thrashing(services),
     )
 
@@ -87,10 +89,6 @@ def by_service(services: pl.DataFrame, processes: pl.DataFrame) -> pl.DataFrame:
         .join(thrashing, on="service", how="left")
         .with_columns(pl.col("thrashing").fill_null(0))
     )
-
-
-def _figures(services: pl.DataFrame) -> pl.DataFrame:
-    return pl.concat(_figure(services, name, least) for name, least in CHANGED.items())
 
 
 def _figure(services: pl.DataFrame, name: str, least: float) -> pl.DataFrame:

@@ -106,7 +106,7 @@ def of_server(t: Thresholds) -> list[pl.Expr]:
         ),
         (limited & (per_cycle < t.server_thrash_cycle_share), "thrashing", often),
         (
-            pl.col("oom_killed").fill_null(value=False),
+            pl.col("oom_killed"),
             "killed",
             pl.lit("The container was killed for memory."),
         ),
@@ -122,12 +122,8 @@ def of_server(t: Thresholds) -> list[pl.Expr]:
             pl.format("{} % of the container's memory was used.", _percent(of_container)),
         ),
     ]
-    state: pl.Expr = pl.lit(None, pl.String)
-    headline: pl.Expr = pl.lit(None, pl.String)
-    for condition, name, why in reversed(rules):
-        holds = condition.fill_null(value=False)
-        state = pl.when(holds).then(pl.lit(name)).otherwise(state)
-        headline = pl.when(holds).then(why).otherwise(headline)
+    state = pl.coalesce(pl.when(holds).then(pl.lit(name)) for holds, name, _ in rules)
+    headline = pl.coalesce(pl.when(holds).then(why) for holds, _, why in rules)
     ids = {"thrashing": "GC016", "killed": "GC039", "near": "GC015"}
     severities = {"thrashing": "bad", "killed": "bad", "near": "warn"}
     return [

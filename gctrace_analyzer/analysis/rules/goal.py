@@ -269,14 +269,10 @@ def nonconstant_gogc(facts: ProcessFacts) -> Iterator[Evidence]:
     settings = distinct(facts.regimes)
     if len(settings) < 2:
         return
+    starts_s = [None, *(regime.start_s for regime in settings[1:])]
     texts = [
-        setting_text(regime)
-        + (
-            ""
-            if regime.start_s is None or not number
-            else f" from {duration_text(regime.start_s)}"
-        )
-        for number, regime in enumerate(settings)
+        setting_text(regime) + ("" if start_s is None else f" from {duration_text(start_s)}")
+        for regime, start_s in zip(settings, starts_s, strict=True)
     ]
     more = len(texts) - _MOST_SETTINGS
     if more > 0:

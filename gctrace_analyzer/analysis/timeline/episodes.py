@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from typing import Any
 
 import polars as pl
 
@@ -61,20 +62,10 @@ def active_ranges(rows: list[schema.Row]) -> pl.DataFrame:
     There is one row for each time that a state came and went, in the order of `rows`, and one for
     each of the longest unusual pauses.
     """
-    lasting = [
-        {
-            **{name: row[name] for name in ("process", "kind", "severity")},
-            "ranges": row["ranges"],
-        }
-        for row in rows
-    ]
-    span = pl.List(pl.Struct({"start_s": pl.Float64, "end_s": pl.Float64}))
-    own = {
-        name: schema.polars_schema("episodes")[name] for name in ("process", "kind", "severity")
-    }
-    return (
-        pl.DataFrame(lasting, schema={**own, "ranges": span}).explode("ranges").unnest("ranges")
-    )
+    known = schema.polars_schema("episodes")
+    types: dict[str, Any] = {name: known[name] for name in ("process", "kind", "severity")}
+    types["ranges"] = pl.List(pl.Struct({"start_s": pl.Float64, "end_s": pl.Float64}))
+    return pl.DataFrame(rows, schema=types).explode("ranges").unnest("ranges")
 
 
 OF_FEW_RULES = ("stw_total_ms", "trigger_share", "overshoot_share", "survival_share")

@@ -104,11 +104,8 @@ def segments_of_spans(spans: pl.DataFrame, thresholds: Thresholds = DEFAULT) -> 
     # An idle program collects every two minutes, because the runtime forces it.
     most = 1 / thresholds.periodic_s[0]
     is_idle = (quotient("counted_per_s") <= most).over("process", "segment")
-    return _of_numbered(
-        numbered.with_columns(
-            pl.when(is_idle).then(pl.lit("idle")).otherwise(pl.lit("steady")).alias("kind")
-        )
-    )
+    kind = pl.when(is_idle).then(_kind("idle")).otherwise(_kind("steady"))
+    return _of_numbered(numbered.with_columns(kind=kind))
 
 
 def _numbered_spans(rows: pl.DataFrame) -> pl.DataFrame:

@@ -75,35 +75,25 @@ class IntervalChart:
 
 def of_pairs(pairs: Sequence[Pair]) -> list[IntervalChart]:
     """Returns the changes from the baseline: of all metrics, or of each main one by side."""
-    if len(pairs) == 1:
-        rows = [(changes.label_of(name), row) for name, row in pairs[0].changes.items()]
-        measured = pairs[0].measurement is not None
-        baseline = printable(pairs[0].before.label) if measured else "before"
-        plots = [_of_rows("Changes with their 95 % intervals", baseline, rows)]
-        if several := pairs[0].benchmarks:
-            plots = [
-                _of_rows(
-                    changes.label_of(metric),
-                    baseline,
-                    [(printable(name), own[metric]) for name, own in several.items()],
-                )
-                for metric in DECIDING
-            ]
-    else:
-        plots = [
-            _of_rows(
-                changes.label_of(metric),
-                printable(pairs[0].before.label),
-                [(printable(pair.after.label), pair.changes[metric]) for pair in pairs],
-            )
-            for metric in (*_measured(pairs[0]), *changes.MAIN)
+    first, is_one = pairs[0], len(pairs) == 1
+    several = first.benchmarks if is_one else {pair.after.label: pair.changes for pair in pairs}
+    measured = (
+        [metric.name for metric in first.measurement.metrics] if first.measurement else []
+    )
+    metrics = DECIDING if is_one else (*measured, *changes.MAIN)
+    rows = {
+        changes.label_of(metric): [
+            (printable(name), own[metric]) for name, own in several.items()
         ]
+        for metric in metrics
+    }
+    if not several:
+        named = [(changes.label_of(name), row) for name, row in first.changes.items()]
+        rows = {"Changes with their 95 % intervals": named}
+    is_named = not is_one or first.measurement is not None
+    baseline = printable(first.before.label) if is_named else "before"
+    plots = [_of_rows(title, baseline, own) for title, own in rows.items()]
     return [plot for plot in plots if plot.rows]
-
-
-def _measured(pair: Pair) -> list[str]:
-    measurement = pair.measurement
-    return [metric.name for metric in measurement.metrics] if measurement else []
 
 
 def _of_rows(title: str, baseline: str, several: Sequence[tuple[str, Change]]) -> IntervalChart:
