@@ -74,7 +74,7 @@ def root_cause(findings: Iterable[Finding]) -> Finding | None:
 
     A kill comes before the cost of GC.
     """
-    own = [each for each in findings if each.needs_action and each.because_of is None]
+    own = [each for each in findings if each.is_root]
     proven = (each for each in own if each.id == KILLED)
     killed = (each for each in own if each.id == MAY_BE_KILLED and each.process is not None)
     return next(chain(proven, killed, own), None)

@@ -229,7 +229,7 @@ def _besides_long_pauses(root: Finding, analysis: Analysis, advice: Advice) -> t
         return "", ""
     own = [other for other in analysis.findings if other.process == root.process]
     for other in own:
-        if other.id in CURED_BY_SETTINGS and other.needs_action and other.because_of is None:
+        if other.id in CURED_BY_SETTINGS and other.is_root:
             return f" {other.headline}", f"\n{_action(other, [other], advice)}"
     costs = [*worst_costs(analysis, root.process)][:1]
     said = [f"{cost}." for cost in costs if cost[:2] == "GC"]

@@ -398,7 +398,7 @@ def median_over_time(metrics: pl.DataFrame, column: str) -> float | None:
     known_s = pl.when(pl.col("gc_num").diff() == 1).then(passed_s)
     lasted_s = known_s.shift(-1 if column == "heap_live_mib" else 0).fill_null(0)
     known = complete(metrics[["gc_num", "end_s", column]], "end_s", column)
-    sizes = known.select(pl.col(column).alias("size"), lasted_s=lasted_s).sort("size")
+    sizes = known.select(size=pl.col(column), lasted_s=lasted_s).sort("size")
     all_s, until_s = float(sizes["lasted_s"].sum()), sizes["lasted_s"].cum_sum()
     if all_s <= float(known.select(passed_s.sum()).item() or 0.0) / 2:
         return None

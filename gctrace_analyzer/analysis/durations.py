@@ -437,7 +437,7 @@ def with_corrected(cycles: pl.DataFrame, go: str | None = None) -> pl.DataFrame:
     # Hardly any log has a line of a format with whole milliseconds.
     whole = not distinct(cycles, "format").isdisjoint(WHOLE_MS_SHAPES)
     rows = _with_middles(cycles, (*_OF_PAUSES, *_OF_MARKING), whole=whole)
-    rows = rows.with_columns(_stopped(rows, go).alias("stopped_procs"))
+    rows = rows.with_columns(stopped_procs=_stopped(rows, go))
     corrected = in_steps(rows, *_corrections(whole=whole))
     return cycles.with_columns(
         *corrected[[*_OF_PAUSES, "stopped_procs"]],

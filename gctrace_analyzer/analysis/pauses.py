@@ -157,7 +157,7 @@ def worst_cycles(corrected: pl.DataFrame, printed: pl.DataFrame, most: int) -> p
         most: the number of cycles.
     """
     assist = pl.col("assist_cpu_ms").fill_null(0) / pl.col("cpus").fill_null(1)
-    taken = corrected.select((pauses_ms() + assist).alias("taken_ms")).to_series()
+    taken = corrected.select(taken_ms=pauses_ms() + assist).to_series()
     rows = largest(taken, most)
     return printed[rows].with_columns(*corrected[rows][["end_s", "cpus"]], taken[rows])
 

@@ -64,7 +64,7 @@ def between(analysis: Analysis, low: float, high: float) -> Log:
     inside = pl.col("start_s").is_between(low, high, closed="left")
     if not cycles.select(inside.any()).item():
         first, last = cycles.select(
-            pl.col("start_s").min().alias("first"), pl.col("start_s").max().alias("last")
+            first=pl.col("start_s").min(), last=pl.col("start_s").max()
         ).row(0)
         covered = (
             "the cycles have no times"

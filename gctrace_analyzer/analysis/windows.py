@@ -79,7 +79,7 @@ def windows(spans: pl.DataFrame, length_s: float, *, origin_s: float = 0.0) -> p
         .group_by("process", "window")
         .agg(pl.col(added).sum(), pl.col(others).max())
         .filter(covered > 0)
-        .with_columns(enough.alias("enough"))
+        .with_columns(enough=enough)
         .with_columns(
             cycles.round().cast(pl.Int64).alias("cycles"),
             pl.when(pl.col("counted_s") > 0)

@@ -11,12 +11,7 @@ from typing import TYPE_CHECKING
 
 from gctrace_analyzer.cli.deliver import Result
 from gctrace_analyzer.cli.options import Parser
-from gctrace_analyzer.errors import (
-    BadSettingError,
-    GctraceError,
-    GctraceWarning,
-    NoDataError,
-)
+from gctrace_analyzer.errors import BadSettingError, GctraceError, GctraceWarning, NoDataError
 
 if TYPE_CHECKING:
     import argparse

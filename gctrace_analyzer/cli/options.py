@@ -12,10 +12,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias
 
 from gctrace_analyzer import __version__, core
 from gctrace_analyzer.cli.screen import wrapped
-from gctrace_analyzer.errors import (
-    BadSettingError,
-    nearest,
-)
+from gctrace_analyzer.errors import BadSettingError, nearest
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

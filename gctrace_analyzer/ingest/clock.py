@@ -125,7 +125,7 @@ def printed(frame: pl.DataFrame) -> pl.Series:
     at = pl.col("local_time").dt
     yearless, whole = (at.to_string(f"{day} %H:%M:%S") for day in ("%b %e", "%Y-%m-%d"))
     text = pl.when("yearless").then(yearless).otherwise(whole)
-    return frame.select(text.alias("printed_at")).to_series()
+    return frame.select(printed_at=text).to_series()
 
 
 def distances_s(local_s: pl.Series) -> pl.Series | None:
@@ -271,7 +271,7 @@ def _lines(frame: pl.DataFrame) -> pl.DataFrame:
         "local_time",
         zone.cast(pl.Categorical).alias("zone"),
         "yearless",
-        started.cast(pl.Float64).alias("start_s"),
+        start_s=started.cast(pl.Float64),
     )
 
 
@@ -288,12 +288,11 @@ def _instants(lines: pl.DataFrame, clock: Clock) -> pl.Series:
         minutes = names.replace_strict(offset, default=None, return_dtype=pl.Int64)
     by_zone = (naive - pl.duration(minutes=minutes)).dt.replace_time_zone("UTC")
     if clock.tz is None:
-        return lines.select(by_zone.alias("logged_at")).to_series()
+        return lines.select(logged_at=by_zone).to_series()
     return lines.select(
-        pl.when(minutes.is_not_null())
+        logged_at=pl.when(minutes.is_not_null())
         .then(by_zone)
         .otherwise(_local(lines, clock.tz))
-        .alias("logged_at")
     ).to_series()
 
 
@@ -304,7 +303,7 @@ def _with_year(lines: pl.DataFrame, year: int | None) -> pl.Series:
     """
     if year is None:
         return lines.select(
-            pl.when(~pl.col("yearless")).then("local_time").alias("local_time")
+            local_time=pl.when(~pl.col("yearless")).then("local_time")
         ).to_series()
     jump = (
         pl.when("yearless")
@@ -328,11 +327,7 @@ def _with_year(lines: pl.DataFrame, year: int | None) -> pl.Series:
     # February 29 becomes null in a year that is not a leap year.
     moved = text.str.to_datetime("%Y-%m-%d %H:%M:%S%.f", time_unit="us", strict=False)
     return lines.select(
-        pl.when("yearless")
-        .then(moved)
-        .otherwise("local_time")
-        .cast(TIMESTAMP)
-        .alias("local_time")
+        local_time=pl.when("yearless").then(moved).otherwise("local_time").cast(TIMESTAMP)
     ).to_series()
 
 
@@ -366,7 +361,7 @@ def _second_time(lines: pl.DataFrame, twice: pl.Series) -> pl.Series:
     fell = step.is_between(*_FELL_BACK) | (
         (own > 0) & ((own - step - _HOUR_S).abs() < 0.05 * _HOUR_S)
     )
-    fallen = facts.select(fell.fill_null(value=False).alias("fell")).to_series()
+    fallen = facts.select(fell=fell.fill_null(value=False)).to_series()
     run = twice.rle_id()
     table = pl.DataFrame({"twice": twice, "run": run, "fallen": fallen, "step": facts["step"]})
     table = table.with_columns(next=pl.col("step").shift(-1))

@@ -104,9 +104,9 @@ def _spans(cycles: pl.DataFrame) -> dict[str, list[Any]]:
             pl.col("gc_num").last().alias("last_gc"),
             pl.len().alias("cycles"),
             pl.col("source").first(),
-            pl.col("format").unique().alias("formats"),
-            pl.col("row").min().alias("begins"),
-            pl.col("row").max().alias("ends"),
+            formats=pl.col("format").unique(),
+            begins=pl.col("row").min(),
+            ends=pl.col("row").max(),
         )
         .sort("process")
         .collect()
@@ -267,7 +267,7 @@ def key_of(frame: pl.DataFrame) -> pl.Series:
     if not names:
         return pl.repeat("", len(frame), dtype=pl.String, eager=True).alias("key")
     parts = [pl.col(name).cast(pl.String).fill_null("") for name in names]
-    return frame.select(pl.concat_str(parts, separator="\x1f").alias("key")).to_series()
+    return frame.select(key=pl.concat_str(parts, separator="\x1f")).to_series()
 
 
 def _continued(frames: list[pl.DataFrame], keys: list[pl.Series]) -> list[pl.Series]:
@@ -282,7 +282,7 @@ def _continued(frames: list[pl.DataFrame], keys: list[pl.Series]) -> list[pl.Ser
         return keys
     key, num, start = pl.col("key"), pl.col("gc_num"), pl.col("start_s")
     facts = [
-        frame.select("gc_num", "start_s", end_s().alias("end")).with_columns(of.alias("key"))
+        frame.select("gc_num", "start_s", end=end_s()).with_columns(key=of)
         for frame, of in zip(frames, keys, strict=True)
     ]
     whole = pl.concat(facts).with_columns(bare=~key.str.contains(NAMED))
@@ -306,7 +306,7 @@ def _bykey_of(frames: list[pl.DataFrame], keys: list[pl.Series]) -> list[pl.Seri
 
     The processes are numbered in the order in which they appear in the log.
     """
-    whole = pl.concat(frames, how="diagonal").with_columns(pl.concat(keys).alias("key"))
+    whole = pl.concat(frames, how="diagonal").with_columns(key=pl.concat(keys))
     whole = whole.with_row_index("row")
     rows, numbers, so_far = [], [], 0
     for one in whole.partition_by("key", maintain_order=True):
@@ -386,7 +386,7 @@ def several_services(processes: pl.DataFrame) -> list[str]:
     if len(processes) < 2:
         return []
     name = pl.coalesce("unit", "container", "ident").cast(pl.String)
-    named = processes.select(name.alias("name")).to_series().drop_nulls()
+    named = processes.select(name=name).to_series().drop_nulls()
     services = named.filter(~named.str.contains(r"^[0-9a-f]{12,64}$")).unique(
         maintain_order=True
     )

@@ -477,18 +477,14 @@ def _table(table: str, parts: list[Part]) -> pl.DataFrame:
         since = (
             pl.col("logged_at") - pl.col("logged_at").min().over("source")
         ).dt.total_microseconds()
-        conformed = conformed.with_columns(
-            pl.coalesce("elapsed_s", since / 1e6).alias("elapsed_s")
-        )
+        conformed = conformed.with_columns(elapsed_s=pl.coalesce("elapsed_s", since / 1e6))
         return conformed.hstack(whole.select(more))
     return conformed
 
 
 def _cycle_pauses(parts: list[Part]) -> pl.DataFrame:
     frames = [
-        part.cycle_pauses.with_columns(
-            pl.lit(part.facts.name).cast(pl.Categorical).alias("source")
-        )
+        part.cycle_pauses.with_columns(source=pl.lit(part.facts.name).cast(pl.Categorical))
         for part in parts
         if part.cycle_pauses is not None
     ]

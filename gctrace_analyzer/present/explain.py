@@ -15,7 +15,7 @@ from gctrace_analyzer.analysis.summary import Summary
 from gctrace_analyzer.analysis.thresholds import DEFAULT, filled
 from gctrace_analyzer.ingest.believable import NO_GOAL_MIB
 from gctrace_analyzer.ingest.evidence.cgroups import short_name
-from gctrace_analyzer.ingest.gctrace.grammar import SHAPES, Shape, version_key
+from gctrace_analyzer.ingest.gctrace.grammar import SHAPES, Shape, variants_of, version_key
 from gctrace_analyzer.present.document import (
     Gap,
     Heading,
@@ -160,7 +160,7 @@ def _cut_short(text: str) -> Document | None:
     if begin is None:
         return None
     form = _NUMBER.sub("#", begin[0])
-    for variant in (variant for shape in SHAPES.values() for variant in shape.variants):
+    for variant in variants_of(tuple(SHAPES.values())):
         template = (part if isinstance(part, str) else "#" for part in variant.parts)
         if "".join(template).startswith(form):
             numbers = _NUMBER.findall(begin[0])

@@ -198,7 +198,7 @@ class Model:
         self._given, self._limit_is_known = non_heap, limit_is_known
         self._go_1_21, self._growth_mib = go_1_21, growth_mib
         self.non_heap = self._non_heap()
-        self.own = self._replay(now, self.non_heap)
+        self.own = self._replay(now)
 
     def changed(self, *, load: Load | None = None, constants: Constants | None = None) -> Model:
         """Returns this model with another load, other constants, or both."""
@@ -234,7 +234,7 @@ class Model:
 
     def look(self, setting: Setting, grown_mib: float) -> Replay:
         """Returns a short replay of the program after its live heap has grown."""
-        return self._replay(setting, self.non_heap, grown_mib, steps=STEPS // 8)
+        return self._replay(setting, grown_mib, STEPS // 8)
 
     def predict(
         self,
@@ -425,14 +425,10 @@ class Model:
         return peak
 
     def _replay(
-        self,
-        setting: Setting,
-        non_heap: NonHeap,
-        grown_mib: float | None = None,
-        steps: int = STEPS,
+        self, setting: Setting, grown_mib: float | None = None, steps: int = STEPS
     ) -> Replay:
         return replay(
-            *self._arguments(setting, non_heap, grown_mib),
+            *self._arguments(setting, self.non_heap, grown_mib),
             steps=steps,
             in_mark_times=self.assists.free_in_mark_times,
         )

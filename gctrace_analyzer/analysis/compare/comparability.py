@@ -91,19 +91,10 @@ class Circumstances:
 def delay_of(runs: Sequence[Sequence[Finding]]) -> str | None:
     """Returns the headline of the finding that something else delayed GC, in most of the runs."""
     delays = [
-        next(
-            (
-                finding.headline
-                for finding in findings
-                if finding.needs_action
-                and finding.because_of is None
-                and finding.advises == "check-cpus"
-            ),
-            None,
-        )
+        [own.headline for own in findings if own.advises == "check-cpus" and own.is_root]
         for findings in runs
     ]
-    known = [*filter(None, delays)]
+    known = [own[0] for own in delays if own]
     return known[0] if 2 * len(known) > len(delays) else None
 
 

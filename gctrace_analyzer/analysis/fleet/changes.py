@@ -97,9 +97,9 @@ def _figure(services: pl.DataFrame, name: str, least: float) -> pl.DataFrame:
     return (
         services.select(
             "service",
-            pl.lit(name).alias("figure"),
-            pl.col(f"{name}_before").cast(pl.Float64).alias("before"),
-            pl.col(f"{name}_after").cast(pl.Float64).alias("after"),
+            figure=pl.lit(name),
+            before=pl.col(f"{name}_before").cast(pl.Float64),
+            after=pl.col(f"{name}_after").cast(pl.Float64),
         )
         .with_columns(change=difference)
         .filter((difference.abs() >= least) & (difference.abs() > LEAST_CHANGE * larger))

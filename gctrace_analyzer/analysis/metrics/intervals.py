@@ -193,7 +193,7 @@ def _differences(rows: pl.DataFrame) -> pl.DataFrame:
     # A truncated list may lack the longest pause.
     is_cut = pl.col("pauses") < pl.min_horizontal("num_gc", pl.lit(RING))
     rows = rows.with_columns(
-        pl.when(~is_cut.fill_null(value=False)).then("pause_max_s").alias("pause_max_s"),
+        pause_max_s=pl.when(~is_cut.fill_null(value=False)).then("pause_max_s"),
         until_s=until,
         spent=pl.col("gc_cpu_fraction") * until,
         last_gc_s=last_gc,

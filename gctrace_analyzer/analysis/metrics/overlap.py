@@ -130,7 +130,7 @@ def overlap(scraped: pl.DataFrame, traced: pl.DataFrame) -> Overlap | None:
     )
     if int(both["cycles"].sum() or 0) < DEFAULT.min_cycles:
         return None
-    first, last = both.select(begin.min().alias("first"), end.max().alias("last")).row(0)
+    first, last = both.select(first=begin.min(), last=end.max()).row(0)
     # Between two cycles, metrics may have many dumps with allocation.
     both = scraped.filter((begin >= first) & (end <= last) & (counted | (end < last)))
     own = traced.filter(end.is_between(first, last, closed="right"))

@@ -231,7 +231,7 @@ def _how_estimated(intervals: pl.DataFrame) -> str:
 def _limiter(intervals: pl.DataFrame) -> Iterator[str]:
     """Yields how often the CPU limiter was active, if only at times."""
     acted, known = intervals.select(
-        pl.col("limiter_active").sum(), pl.col("limiter_active").count().alias("known")
+        pl.col("limiter_active").sum(), known=pl.col("limiter_active").count()
     ).row(0)
     if 0 < acted <= DEFAULT.thrash_limited_share * known:
         yield (

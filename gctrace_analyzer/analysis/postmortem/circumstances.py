@@ -323,7 +323,7 @@ _MOST_HOLDERS = 3
 def by_program(tasks: pl.DataFrame) -> pl.DataFrame:
     """Returns `comm rss_bytes count` of the tasks that the kernel listed, the largest first."""
     sizes = tasks.drop_nulls(["comm", "rss_bytes"]).group_by("comm", maintain_order=True)
-    sums = sizes.agg(pl.col("rss_bytes").sum(), pl.len().alias("count"))
+    sums = sizes.agg(pl.col("rss_bytes").sum(), count=pl.len())
     return sums.sort("rss_bytes", descending=True, maintain_order=True)
 
 

@@ -34,11 +34,7 @@ from gctrace_analyzer.analysis.postmortem.proof import of_other_cause
 from gctrace_analyzer.analysis.thresholds import DEFAULT
 from gctrace_analyzer.analysis.trend import find_growth
 from gctrace_analyzer.frozen import frozen
-from gctrace_analyzer.ingest.evidence.message import (
-    ARENA_FULL,
-    IMPOSSIBLE_SIZE,
-    LOCKED_MEMORY,
-)
+from gctrace_analyzer.ingest.evidence.message import ARENA_FULL, IMPOSSIBLE_SIZE, LOCKED_MEMORY
 from gctrace_analyzer.units import MIB, between_text, duration_text, size_text
 
 if TYPE_CHECKING:

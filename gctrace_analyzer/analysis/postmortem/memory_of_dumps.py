@@ -130,14 +130,15 @@ def memories(memstats: pl.DataFrame) -> list[Memory]:
     ]
 
 
-def _mib(part: pl.DataFrame, name: str) -> pl.Series:
+def in_mib(part: pl.DataFrame, name: str) -> pl.Series:
+    """Returns a column of bytes in MiB."""
     return part[name].cast(pl.Float64) / MIB
 
 
 def _heap(part: pl.DataFrame) -> tuple[pl.Series, pl.Series, pl.Series]:
     """Returns what the heap obtained, what of it is idle, and what is in use, in MiB."""
     heap_sys, idle, in_use = (
-        _mib(part, f"heap_{name}_bytes") for name in ("sys", "idle", "inuse")
+        in_mib(part, f"heap_{name}_bytes") for name in ("sys", "idle", "inuse")
     )
     # HeapSys is HeapIdle + HeapInuse: two values give the third, unless they contradict each other.
     heap_sys = heap_sys.fill_null(idle + in_use)
@@ -150,12 +151,12 @@ def _heap(part: pl.DataFrame) -> tuple[pl.Series, pl.Series, pl.Series]:
 
 
 def _allocated(part: pl.DataFrame) -> pl.Series:
-    return _mib(part, "heap_alloc_bytes").fill_null(_mib(part, "alloc_bytes"))
+    return in_mib(part, "heap_alloc_bytes").fill_null(in_mib(part, "alloc_bytes"))
 
 
 def needed_mib(part: pl.DataFrame) -> tuple[pl.Series, str]:
     """Returns what the program needs in each of its dumps, and which memory that is."""
-    pool, (_, _, in_use) = _mib(part, "pool_bytes"), _heap(part)
+    pool, (_, _, in_use) = in_mib(part, "pool_bytes"), _heap(part)
     if pool.count():
         return pool, "the memory in the program's own buffers"
     if in_use.count():
@@ -166,11 +167,11 @@ def needed_mib(part: pl.DataFrame) -> tuple[pl.Series, str]:
 def _memory(part: pl.DataFrame) -> Memory:
     heap_sys, idle, in_use = _heap(part)
     released, alloc, next_goal = (
-        _mib(part, "heap_released_bytes"), _allocated(part), _mib(part, "next_gc_bytes"),
+        in_mib(part, "heap_released_bytes"), _allocated(part), in_mib(part, "next_gc_bytes"),
     )  # fmt: skip
     held = heap_sys - released
     needed, needed_is = needed_mib(part)
-    sys = _mib(part, "sys_bytes")
+    sys = in_mib(part, "sys_bytes")
     resolution = _largest(part["resolution_bytes"])
     first_outside, last_outside = _outside(part)
     memory = Memory(
@@ -194,7 +195,7 @@ def _memory(part: pl.DataFrame) -> Memory:
         off_heap_go_mib=last(sys - heap_sys),
         alloc_mib=last(alloc),
         alloc_max_mib=_largest(alloc),
-        rss_mib=last(_mib(part, "rss_bytes")),
+        rss_mib=last(in_mib(part, "rss_bytes")),
         outside_first_mib=first_outside,
         outside_mib=last_outside,
         num_gc=_largest(part["num_gc"]),

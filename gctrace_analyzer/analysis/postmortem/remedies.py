@@ -7,10 +7,7 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from gctrace_analyzer.analysis.postmortem import group_memory
-from gctrace_analyzer.analysis.postmortem.circumstances import (
-    KEEP_BELOW,
-    check_limits,
-)
+from gctrace_analyzer.analysis.postmortem.circumstances import KEEP_BELOW, check_limits
 from gctrace_analyzer.analysis.postmortem.death import EVICTOR
 from gctrace_analyzer.analysis.postmortem.dumps_at_death import is_known_not_go, log_of
 from gctrace_analyzer.analysis.postmortem.facts import LEAST_LIMIT_MIB, MOST_OF_LIMIT, SetLimit

@@ -4,12 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from gctrace_analyzer.analysis.rules.finding import (
-    Evidence,
-    ProcessFacts,
-    percent,
-    total,
-)
+from gctrace_analyzer.analysis.rules.finding import Evidence, ProcessFacts, percent, total
 from gctrace_analyzer.analysis.rules.registry import rule
 
 

@@ -302,6 +302,11 @@ class Finding(Evidence):
         return self.severity in ("warn", "bad")
 
     @property
+    def is_root(self) -> bool:
+        """Whether it needs action, and no other finding explains it."""
+        return self.needs_action and self.because_of is None
+
+    @property
     def page(self) -> str:
         """The path of the page that describes its rule, with its anchor."""
         return page_of(self.id, self.name)

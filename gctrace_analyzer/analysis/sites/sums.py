@@ -43,7 +43,7 @@ class Sums:
 def sums(profile: Profile) -> Sums:
     """Returns the sums of a profile."""
     names = profile.places["function"]
-    places = profile.places.with_columns(is_standard(names), names.rank("dense").alias("name"))
+    places = profile.places.with_columns(is_standard(names), name=names.rank("dense"))
     parts: dict[str, list[pl.DataFrame]] = {"place": [], "name": []}
     for frames in profile.frames():
         rows = frames.hstack(places.select("standard", "name")[frames["place"]])
@@ -109,7 +109,7 @@ def kept_share(profile: Profile, less: Mapping[str, float]) -> float:
         stacks = (
             frames.with_columns(less=pl.lit(kept).gather("place"))
             .group_by("stack")
-            .agg(pl.first("alloc_bytes"), (1 - pl.col("less").max()).alias("kept"))
+            .agg(pl.first("alloc_bytes"), kept=1 - pl.col("less").max())
         )
         total += float(stacks["alloc_bytes"].sum())
         left += float((stacks["alloc_bytes"] * stacks["kept"]).sum())

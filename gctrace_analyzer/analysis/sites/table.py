@@ -142,11 +142,11 @@ def changes(before: pl.DataFrame, after: pl.DataFrame) -> pl.DataFrame:
                 pl.coalesce(f"{name}_after", name).alias(name)
                 for name in ("file", "line", "lines")
             ),
-            pl.col("value").alias("before"),
-            pl.col("value_after").alias("after"),
-            (pl.col("value_after") - pl.col("value")).alias("delta"),
-            (1.96 * (pl.col("error") ** 2 + pl.col("error_after") ** 2).sqrt()).alias("width"),
-            pl.lit(unit).alias("unit"),
+            before=pl.col("value"),
+            after=pl.col("value_after"),
+            delta=pl.col("value_after") - pl.col("value"),
+            width=1.96 * (pl.col("error") ** 2 + pl.col("error_after") ** 2).sqrt(),
+            unit=pl.lit(unit),
         )
         .with_columns(significant=pl.col("delta").abs() > pl.col("width"))
         .sort(pl.col("delta").abs(), descending=True, maintain_order=True)

@@ -104,7 +104,7 @@ def parts(
             pl.col("first").min(),
             pl.col("last").max(),
             pl.col("active_s").sum(),
-            pl.struct("end_s", start_s="begin_s").alias("ranges"),
+            ranges=pl.struct("end_s", start_s="begin_s"),
         )
     )
     for begin, end, active_s, lasted in ranges.select(

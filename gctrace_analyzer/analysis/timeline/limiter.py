@@ -49,7 +49,7 @@ def fills(corrected: pl.DataFrame) -> pl.Series:
         return pl.repeat(None, len(steps), dtype=pl.Float64, eager=True).alias("limiter_fill")
     filled = _unbounded(steps)
     if (filled["most"] > column_of(steps, "procs")).any():
-        filled = steps.with_columns(_bounded(steps).alias("fill")).select(_share())
+        filled = steps.with_columns(fill=_bounded(steps)).select(_share())
     return filled["limiter_fill"]
 
 

@@ -174,8 +174,8 @@ def _numbered(cycles: pl.DataFrame, t: Thresholds) -> pl.DataFrame:
         for name in ("kind", "procs")
     ]
     boundary = known.select(pl.any_horizontal(changes)).to_series() | _level_changes(cycles, t)
-    return known.with_columns(boundary.alias("segment")).with_columns(
-        within(pl.col("segment").cum_sum()).alias("segment")
+    return known.with_columns(segment=boundary).with_columns(
+        segment=within(pl.col("segment").cum_sum())
     )
 
 
@@ -262,12 +262,11 @@ def _labels(cycles: pl.DataFrame, t: Thresholds) -> pl.Series:
         # The cycle before the first long gap was still caused by load.
         idle = pl.col("interval_s").is_between(low, high) | idle_gap(t, within_process(cycles))
     return cycles.select(
-        pl.when(pl.col("start_s") < t.warm_up_s)
+        label=pl.when(pl.col("start_s") < t.warm_up_s)
         .then(_kind("start-up"))
         .when(idle.fill_null(value=False))
         .then(_kind("idle"))
         .otherwise(_kind("steady"))
-        .alias("label")
     ).to_series()
 
 

@@ -83,7 +83,7 @@ def _tight_windows(cycles: pl.DataFrame, t: Thresholds) -> list[tuple[int, int]]
     if by_limit.sum() < t.thrash_limited_share * t.thrash_min_cycles:
         return []
     needed = ("start_s", "effective_gogc", "elapsed_s", *WALL_PHASES)
-    rows = cycles.select(*needed, by_limit.alias("by_limit")).with_row_index("row")
+    rows = cycles.select(*needed, by_limit=by_limit).with_row_index("row")
     rows = rows.with_columns(window=(pl.col("start_s") / t.thrash_window_s).floor())
     # A log may end as soon as it begins to thrash.
     last = rows.tail(t.thrash_min_cycles).with_columns(window=pl.lit(-1.0))

@@ -27,7 +27,7 @@ def companions_of(
     The result is empty without such lines.
     """
     frames = [
-        frame.with_columns(pl.lit(name).cast(pl.Categorical).alias("source"))
+        frame.with_columns(source=pl.lit(name).cast(pl.Categorical))
         for name, of_source in by_source
         for frame in of_source
     ]

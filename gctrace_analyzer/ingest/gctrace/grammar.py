@@ -290,6 +290,12 @@ OLD = tuple(shape for shape in GCTRACE if shape.is_before("1.5"))
 
 
 @cache
+def variants_of(shapes: tuple[Shape, ...]) -> tuple[Variant, ...]:
+    """Returns the variants of the shapes, grouped by shape."""
+    return tuple(variant for shape in shapes for variant in shape.variants)
+
+
+@cache
 def any_of(shapes: tuple[Shape, ...]) -> str:
     """Returns a regular expression, without groups, for a whole record of any of the shapes."""
     return "|".join(re.sub(r"\?P<\w+>", "?:", shape.pattern) for shape in shapes)

@@ -93,7 +93,7 @@ def without_markup(lines: pl.DataFrame) -> pl.DataFrame:
     if marked.any():
         plain = text.str.replace_all(_TAG, "").str.replace_many(_MARKUP)
         lines = lines.with_columns(pl.when(marked).then(plain).otherwise(text))
-    return lines.with_columns(marked.alias("repaired"))
+    return lines.with_columns(repaired=marked)
 
 
 def _as_printed(lines: pl.DataFrame) -> pl.DataFrame:

@@ -16,7 +16,13 @@ import polars as pl
 from gctrace_analyzer import core
 from gctrace_analyzer.ingest.gctrace.columns import COUNTS_OF_32_BITS, as_cycles, fields_of
 from gctrace_analyzer.ingest.gctrace.framed import CHANGES, HEAD, OF_FRAMES, TIMES, Framed, Key
-from gctrace_analyzer.ingest.gctrace.grammar import FLOAT_KINDS, GCTRACE, Field, Variant
+from gctrace_analyzer.ingest.gctrace.grammar import (
+    FLOAT_KINDS,
+    GCTRACE,
+    Field,
+    Variant,
+    variants_of,
+)
 from gctrace_analyzer.ingest.gctrace.lines import joined, split
 from gctrace_analyzer.ingest.rows import parted, where
 from gctrace_analyzer.ingest.sources import LONG_LINE_BYTES
@@ -60,14 +66,14 @@ def lines_of(data: bytes, words: Sequence[bytes] = ()) -> Lines:
     total, tables, inside, keys, rest = reader.read(data)
     cycles = [
         _cycles(variant, pl.DataFrame(table))
-        for variant, table in zip(_variants(), tables, strict=True)
+        for variant, table in zip(variants_of(GCTRACE), tables, strict=True)
         if table
     ]
     framed = None
     if keys:
         frames = [
             (variant, pl.DataFrame(table))
-            for variant, table in zip(_variants(), inside, strict=True)
+            for variant, table in zip(variants_of(GCTRACE), inside, strict=True)
             if table
         ]
         framed = Framed(
@@ -133,7 +139,7 @@ def read_records(records: pl.DataFrame) -> tuple[list[pl.DataFrame], pl.DataFram
     _, tables, _, _, rest = _reader(compiled, ()).read(joined(records))
     known = records.drop("text")
     cycles = []
-    for variant, table in zip(_variants(), tables, strict=True):
+    for variant, table in zip(variants_of(GCTRACE), tables, strict=True):
         if table:
             frame = pl.DataFrame(table)
             at = frame.to_series() - 1
@@ -164,16 +170,10 @@ def _reader(
 
 
 @cache
-def _variants() -> tuple[Variant, ...]:
-    """Returns the variants of the cycle formats, grouped by pattern."""
-    return tuple(variant for shape in GCTRACE for variant in shape.variants)
-
-
-@cache
 def _formats() -> list[tuple[bytes, list[tuple[str, str, bytes]]]]:
     """Returns the argument of `core.Core.Reader`."""
     formats = []
-    for variant in _variants():
+    for variant in variants_of(GCTRACE):
         head, *literals = (part.encode() for part in variant.parts if isinstance(part, str))
         numbers = [
             (field.name, _kind(field), literal)

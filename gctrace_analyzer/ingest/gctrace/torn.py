@@ -34,8 +34,8 @@ from gctrace_analyzer.ingest.gctrace.grammar import (
     OLD,
     Field,
     Shape,
-    Variant,
     any_of,
+    variants_of,
 )
 from gctrace_analyzer.ingest.gctrace.patterns import MODERN_HEAD, without_markup
 
@@ -414,7 +414,7 @@ def _completions(begin: str, rest: str, shapes: tuple[Shape, ...]) -> Iterator[t
         return
     skeleton_of_rest = _NUMERIC.sub("", rest)
     seen = set()
-    for variant in _variants(shapes):
+    for variant in variants_of(shapes):
         if not variant.skeleton.endswith(skeleton_of_rest):
             continue
         cut = _completed_by(variant.skeleton.removesuffix(skeleton_of_rest)).match(begin)
@@ -439,15 +439,10 @@ def _whole_record(shapes: tuple[Shape, ...]) -> re.Pattern[str]:
 
 
 @cache
-def _variants(shapes: tuple[Shape, ...]) -> tuple[Variant, ...]:
-    return tuple(variant for shape in shapes for variant in shape.variants)
-
-
-@cache
 def _beginnings(shapes: tuple[Shape, ...]) -> tuple[re.Pattern[str], ...]:
     """Returns for each variant a pattern of all its beginnings."""
     patterns = []
-    for variant in _variants(shapes):
+    for variant in variants_of(shapes):
         steps: list[str] = []
         for part in variant.parts:
             if isinstance(part, Field):

@@ -41,7 +41,7 @@ def as_tabs(text: str, head: str) -> str | None:
         longer = pl.col("text").str.count_matches("\t", literal=True) == len(header)
         spaced = pl.col("text").str.replace("\t", " ", literal=True)
         lines = lines.with_columns(cells).with_columns(
-            pl.when(longer).then(spaced).otherwise("text").alias("text")
+            text=pl.when(longer).then(spaced).otherwise("text")
         )
     else:
         lines = lines.with_columns(cells)

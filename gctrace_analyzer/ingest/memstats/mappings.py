@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from gctrace_analyzer.ingest.memstats.size_sentences import mib
 from gctrace_analyzer.units import MIB
 
 _OF_PMAP = re.compile(
@@ -37,8 +38,8 @@ def of_mappings(text: str) -> Iterator[str]:
     if reserved > _MUCH * (whole := sum(size for _, size in modes)):
         writable = sum(size for mode, size in modes if mode[1] == "w")
         yield (
-            f"The {_mib(whole)} that pmap lists are address space: {_mib(reserved)} are only "
-            f"reserved, and {_mib(writable)} are writable, which is the most that the program can "
+            f"The {mib(whole)} that pmap lists are address space: {mib(reserved)} are only "
+            f"reserved, and {mib(writable)} are writable, which is the most that the program can "
             "have there. `pmap -x` shows what is resident."
         )
     # Of several readings, the last counts.
@@ -46,10 +47,10 @@ def of_mappings(text: str) -> Iterator[str]:
     of_go = sum(int(row["kib"]) << 10 for row in rows if _is_heap(row))
     others = sum(int(row["kib"]) << 10 for row in rows if not _is_heap(row))
     if of_go > MIB:
-        rest = f"{_mib(others)} in other anonymous mappings"
+        rest = f"{mib(others)} in other anonymous mappings"
         if others > _MUCH * of_go:
             rest += ": tables of the runtime, or memory outside Go, of C (cgo), mmap or threads"
-        yield f"{_mib(of_go)} are resident where Go has its heap, and {rest}."
+        yield f"{mib(of_go)} are resident where Go has its heap, and {rest}."
 
 
 def _is_heap(row: re.Match[str]) -> bool:
@@ -57,7 +58,3 @@ def _is_heap(row: re.Match[str]) -> bool:
     if row["name"]:
         return row["name"].startswith("Go: heap")
     return int(row["at"], 16) >> 32 in _ARENAS
-
-
-def _mib(size: int) -> str:
-    return f"{size / MIB:,.{int(size < 10 * MIB)}f} MiB"

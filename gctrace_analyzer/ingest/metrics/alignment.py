@@ -49,8 +49,8 @@ def started_at(cycles: pl.DataFrame, memstats: pl.DataFrame) -> tuple[datetime, 
     # A program without this metric, or before its first cycle, exports 0.
     exact = pl.when(last > 0).then(last - pl.col("end"))
     low, high = pairs.select(
-        pl.max_horizontal((at - pl.col("later")).max(), exact.max()).alias("low"),
-        pl.min_horizontal((at - pl.col("end")).min(), exact.min()).alias("high"),
+        low=pl.max_horizontal((at - pl.col("later")).max(), exact.max()),
+        high=pl.min_horizontal((at - pl.col("end")).min(), exact.min()),
     ).row(0)
     if low is None or high is None or low > high + _SLACK_S:
         return None

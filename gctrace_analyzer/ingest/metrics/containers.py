@@ -104,7 +104,7 @@ def kills(
         "container",
         pl.col("at_us").shift().over("container").alias("before_us"),
         "at_us",
-        pl.col("value").diff().over("container").alias("rise"),
+        rise=pl.col("value").diff().over("container"),
     ).filter(pl.col("rise") > 0)
     others = restarts.filter(~pl.col("container").is_in(counts["container"].unique().implode()))
     changes = pl.concat([rose.drop("rise"), others]).sort("container", "at_us")
@@ -120,7 +120,7 @@ def kills(
         .group_by("container", "at_us", maintain_order=True)
         .agg(pl.col("before_us").first(), pl.col("line_no", "is_oom").last())
         .filter("is_oom")
-        .with_columns(pl.col("before_us").cast(pl.Datetime("us", "UTC")).alias("before"))
+        .with_columns(before=pl.col("before_us").cast(pl.Datetime("us", "UTC")))
     )
     limits = dict(
         ordered.filter((pl.col("column") == "memory_limit_bytes") & (pl.col("value") > 0))

@@ -86,7 +86,7 @@ def lines_of(text: str) -> pl.DataFrame:
         pl.concat_str(series, "text", separator=" ")
     )
     is_series = pl.col("series").is_not_null() & pl.col("value").is_null()
-    return queried.select("line_no", pl.coalesce(sample, cut, "text").alias("text")).filter(
+    return queried.select("line_no", text=pl.coalesce(sample, cut, "text")).filter(
         ~queried.select(is_series).to_series()
     )
 
@@ -190,7 +190,7 @@ def _parts(lines: pl.DataFrame) -> pl.DataFrame:
     )
     by_pattern = (
         parts.filter(unclear)
-        .select("line_no", line.str.extract_groups(SAMPLE).alias("parts"))
+        .select("line_no", parts=line.str.extract_groups(SAMPLE))
         .unnest("parts")
         .with_columns(value=_number("value"), at=_number("at"))
     )

@@ -207,10 +207,10 @@ def pauses(rings: list[Row]) -> pl.DataFrame:
         .select(
             "line_no",
             "gc_num",
-            pl.from_epoch(pl.col("ended_at") // 1000, "us")
-            .dt.replace_time_zone("UTC")
-            .alias("ended_at"),
-            (pl.col("pause_ns") / 1e6).alias("pause_ms"),
+            ended_at=pl.from_epoch(pl.col("ended_at") // 1000, "us").dt.replace_time_zone(
+                "UTC"
+            ),
+            pause_ms=pl.col("pause_ns") / 1e6,
         )
         # Each dump repeats the pauses of the previous one.
         .unique(["gc_num", "ended_at"], keep="first", maintain_order=True)

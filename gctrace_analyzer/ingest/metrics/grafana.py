@@ -118,7 +118,7 @@ def _wide(table: pl.DataFrame) -> Iterator[tuple[str, dict[str, str], pl.DataFra
         if column in ("line_no", "at_us"):
             continue
         name, labels = label_text.series(column)
-        part = table.select("line_no", "at_us", pl.col(column).alias("value"))
+        part = table.select("line_no", "at_us", value=pl.col(column))
         yield name, labels, part.drop_nulls()
 
 

@@ -84,7 +84,7 @@ def read(text: str, samples: Samples) -> list[Rejected]:
     """Adds the samples of every series that is read; returns the damaged lines."""
     line = pl.col("text")
     table = numbered(text).filter((line.str.strip_chars() != "") & ~line.str.starts_with("#"))
-    parts = table.with_columns(line.str.extract_groups(LINE).alias("parts")).unnest("parts")
+    parts = table.with_columns(parts=line.str.extract_groups(LINE)).unnest("parts")
     rejected: list[Rejected] = []
     if not text.endswith("\n") and len(parts) > 1:
         # The rest of a truncated time is a time too.

@@ -169,7 +169,7 @@ def unix_us(times: pl.Series) -> pl.Series:
     us = (at * factor).round()
     # Times after the year 9999 are not times.
     valid = at.is_finite() & us.is_between(0, 2.5e17)
-    return frame.select(pl.when(valid).then(us).cast(pl.Int64).alias("at_us")).to_series()
+    return frame.select(at_us=pl.when(valid).then(us).cast(pl.Int64)).to_series()
 
 
 def rows(samples: Samples) -> tuple[pl.DataFrame, list[Rejected]]:
@@ -217,7 +217,7 @@ def _rejected(damaged: pl.DataFrame, samples: Samples, reason: str) -> list[Reje
     if damaged.is_empty():
         return []
     counted = damaged.group_by("series", maintain_order=True).agg(
-        pl.col("line_no").min(), pl.len().alias("count")
+        pl.col("line_no").min(), count=pl.len()
     )
     rejected = []
     for series, line_no, count in counted.iter_rows():
@@ -273,8 +273,8 @@ def of_containers(samples: Samples, of_go: pl.DataFrame) -> dict[str, list[Row]]
     targets = pl.Series([target for target, _ in samples.series], dtype=pl.Int64)
     columns = pl.Series([metric.column for _, metric in samples.series], dtype=pl.String)
     every = every.with_columns(
-        targets.gather(every["series"]).alias("container"),
-        columns.gather(every["series"]).alias("column"),
+        container=targets.gather(every["series"]),
+        column=columns.gather(every["series"]),
     )
     if not pods and len(own) > 1:
         is_oom = pl.col("column").is_in(["oom_killed", "failcnt"]) & (pl.col("value") > 0)
@@ -305,9 +305,9 @@ def _restarts(of_go: pl.DataFrame, owners: list[dict[str, str]]) -> pl.DataFrame
     return (
         known.select(
             pl.col("pod").replace_strict(place, default=None, return_dtype=pl.Int64),
-            at.shift().over("pod").alias("before_us"),
-            at.alias("at_us"),
-            moved.alias("moved"),
+            before_us=at.shift().over("pod"),
+            at_us=at,
+            moved=moved,
         )
         .rename({"pod": "container"})
         .filter("moved")
@@ -339,9 +339,7 @@ def _pivoted(every: pl.DataFrame, samples: Samples) -> pl.DataFrame:
     )
     if meta.select(pl.struct("target_no", "column").is_duplicated().any()).item():
         ranks = meta["rank"].gather(series)
-        long = long.with_columns(ranks.alias("rank")).sort(
-            "rank", descending=True, maintain_order=True
-        )
+        long = long.with_columns(rank=ranks).sort("rank", descending=True, maintain_order=True)
     index = ["target_no", "at_us", "scrape"]
     lines = long.group_by(index, maintain_order=True).agg(pl.col("line_no").min())
     wide = long.pivot(

@@ -44,12 +44,10 @@ def with_processes(
         return memstats, pl.DataFrame(), Counter(), []
     ordered, contradicting = believable.of_dumps(_ordered(memstats.with_row_index("row")))
     rows = _joined(_with_lives(ordered))
-    order = rows.group_by("life").agg(
-        pl.col("t_us").min().alias("begin"), pl.col("row").min().alias("first")
-    )
+    order = rows.group_by("life").agg(begin=pl.col("t_us").min(), first=pl.col("row").min())
     order = order.sort("begin", "first", nulls_last=True).with_row_index("number")
     rows = rows.join(
-        order.select("life", pl.col("number").cast(pl.Int64).alias("process")),
+        order.select("life", process=pl.col("number").cast(pl.Int64)),
         on="life", how="left", maintain_order="left",
     )  # fmt: skip
     shown = _processes(rows)
@@ -84,7 +82,7 @@ def _contradictions(memstats: pl.DataFrame, cycles: pl.DataFrame) -> dict[str, s
     The log must begin with the first cycle.
     """
     pauses_ms = pl.col("stw_sweep_term_ms") + pl.col("stw_mark_term_ms")
-    printed = cycles.select("gc_num", pauses_ms.cum_sum().alias("ms")).with_row_index("row", 1)
+    printed = cycles.select("gc_num", ms=pauses_ms.cum_sum()).with_row_index("row", 1)
     dumps = memstats.select(
         pl.col("source").cast(pl.String), "num_gc", counted_ms=pl.col("pause_total_ns") / 1e6
     )
@@ -190,12 +188,12 @@ def _joined(rows: pl.DataFrame) -> pl.DataFrame:
     lives = rows.group_by("life", maintain_order=True).agg(
         pl.col("target").first(),
         pl.col("same_target").first(),
-        pl.col("started_at").drop_nulls().first().dt.truncate("10ms").alias("start"),
-        pl.col("t_us").min().alias("begin"),
-        pl.col("t_us").max().alias("end"),
-        pl.col("t_us").diff().median().fill_null(_ONE_SCRAPE_US).alias("step"),
-        pl.len().alias("rows"),
-        pl.sum_horizontal(pl.col(name).is_not_null().any() for name in known).alias("known"),
+        start=pl.col("started_at").drop_nulls().first().dt.truncate("10ms"),
+        begin=pl.col("t_us").min(),
+        end=pl.col("t_us").max(),
+        step=pl.col("t_us").diff().median().fill_null(_ONE_SCRAPE_US),
+        rows=pl.len(),
+        known=pl.sum_horizontal(pl.col(name).is_not_null().any() for name in known),
     )
     key = ["same_target", "start"]
     # A job with only a few scrapes is not the better one because it has more metrics.

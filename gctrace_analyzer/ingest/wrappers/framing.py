@@ -179,7 +179,7 @@ def _of_slots(
             none = constant(pl.Series([None], dtype=pl.Int64), len(rows))
             return none, none.cast(pl.Float64)
         return rows[SLOTS[used[0]]], rows[UNITS[used[0]]]
-    chosen = rows.with_columns(of_rows(slots).alias("slot")).select(
+    chosen = rows.with_columns(slot=of_rows(slots)).select(
         pl.coalesce(
             pl.when(pl.col("slot") == number).then(name) for number, name in enumerate(names)
         ).alias(names[0])

@@ -148,7 +148,7 @@ def decode(lines: pl.DataFrame, tally: Tally) -> tuple[pl.DataFrame, pl.DataFram
     table = table.with_columns(text=pl.coalesce(messages))
     table = _with_other_cycles(table)
     has = table["text"].is_not_null()
-    others = table.filter(~has).select("line_no", pl.col("whole").alias("text"))
+    others = table.filter(~has).select("line_no", text=pl.col("whole"))
     table = table.filter(has)
     _count(table, tally)
     metadata = {

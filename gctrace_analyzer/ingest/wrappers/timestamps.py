@@ -119,9 +119,9 @@ def _all_iso(text: pl.Series) -> pl.DataFrame | None:
     known = offset is not None
     return pl.DataFrame({"local_time": times}).select(
         pl.col("local_time") - pl.duration(minutes=offset or 0),
-        pl.lit("UTC" if known else None, pl.String).alias("zone"),
-        pl.lit(value=False).alias("yearless"),
-        pl.lit(10.0 ** -min(len(fraction or ""), 6)).alias("resolution_s"),
+        zone=pl.lit("UTC" if known else None, pl.String),
+        yearless=pl.lit(value=False),
+        resolution_s=pl.lit(10.0 ** -min(len(fraction or ""), 6)),
     )
 
 

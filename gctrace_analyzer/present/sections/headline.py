@@ -8,10 +8,7 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from gctrace_analyzer.advise.phrases import (
-    last_printed,
-    longest_pause_after_start_up,
-)
+from gctrace_analyzer.advise.phrases import last_printed, longest_pause_after_start_up
 from gctrace_analyzer.advise.subject import GROWS
 from gctrace_analyzer.advise.verdict import too_large_for_container
 from gctrace_analyzer.analysis.cycles import usual_interval_ms

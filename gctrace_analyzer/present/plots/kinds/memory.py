@@ -6,12 +6,11 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from gctrace_analyzer.analysis.postmortem.memory_of_dumps import programs
+from gctrace_analyzer.analysis.postmortem.memory_of_dumps import in_mib, programs
 from gctrace_analyzer.present.format import count
 from gctrace_analyzer.present.plots import ticks
 from gctrace_analyzer.present.plots.figure import Figure, Mark, Panel
 from gctrace_analyzer.present.plots.palette import LOOKS
-from gctrace_analyzer.units import MIB
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -35,10 +34,10 @@ def memory(report: Report, _axis: Axis) -> Figure:
     if len(dumps) < FEWEST_DUMPS:
         dumps, notes = dumps.clear(), []
     x, is_timed = _dump_axis(dumps)
-    sys, released = _mib(dumps, "heap_sys_bytes"), _mib(dumps, "heap_released_bytes")
-    in_use = _mib(dumps, "heap_inuse_bytes").fill_null(sys - _mib(dumps, "heap_idle_bytes"))
-    pool = _mib(dumps, "pool_bytes")
-    alloc = _mib(dumps, "heap_alloc_bytes").fill_null(_mib(dumps, "alloc_bytes"))
+    sys, released = in_mib(dumps, "heap_sys_bytes"), in_mib(dumps, "heap_released_bytes")
+    in_use = in_mib(dumps, "heap_inuse_bytes").fill_null(sys - in_mib(dumps, "heap_idle_bytes"))
+    pool = in_mib(dumps, "pool_bytes")
+    alloc = in_mib(dumps, "heap_alloc_bytes").fill_null(in_mib(dumps, "alloc_bytes"))
     series = (
         ("heap obtained from the system", sys, "system"),
         ("held: obtained minus returned", sys - released.fill_null(0.0), "held"),
@@ -83,7 +82,7 @@ def memstats_marks(report: Report, axis: Axis) -> Iterator[Mark]:
         ("Sys (MemStats)", "sys_bytes", "system"),
         ("resident memory", "rss_bytes", "resident"),
     ):
-        values = _mib(dumps, column)
+        values = in_mib(dumps, column)
         if values.count():
             yield Mark(name, dumps["logged_at"], values, "points", LOOKS[look])
 
@@ -107,7 +106,3 @@ def _dump_axis(dumps: pl.DataFrame) -> tuple[pl.Series, bool]:
     if dumps["elapsed_s"].count():
         return dumps["elapsed_s"], True
     return pl.Series(range(1, len(dumps) + 1), dtype=pl.Int64), False
-
-
-def _mib(dumps: pl.DataFrame, column: str) -> pl.Series:
-    return dumps[column].cast(pl.Float64) / MIB
