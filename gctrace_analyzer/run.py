@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
-from itertools import product
 from typing import TYPE_CHECKING, Any, Never
 
 import polars as pl
@@ -12,8 +11,7 @@ import polars as pl
 from gctrace_analyzer import frames, schema, units
 from gctrace_analyzer.advise.advice import Advice
 from gctrace_analyzer.advise.policy import parse_objective, parse_target, recommend
-from gctrace_analyzer.advise.prediction.model import Setting
-from gctrace_analyzer.advise.whatif import PRESENT, parse_settings, tried, usual
+from gctrace_analyzer.advise.whatif import PRESENT, combined, tried, usual
 from gctrace_analyzer.analysis import selection
 from gctrace_analyzer.analysis.analysis import Analysis
 from gctrace_analyzer.analysis.rules import finding
@@ -376,22 +374,14 @@ class Run(Suggesting):
         baseline, others = self._with_evidence(evidence)
         if not less and gogc is memory_limit is ballast is PRESENT:
             gogc, memory_limit = usual(self.advice.recommendations)
-        now = baseline.now
-        gogcs = parse_settings(gogc, now.gogc, "gogc")
-        limits = parse_settings(memory_limit, now.limit, "memory_limit")
-        ballasts = [value or 0.0 for value in parse_settings(ballast, now.ballast, "ballast")]
+        settings = combined(baseline.now, gogc, memory_limit, ballast)
         horizon_s = units.duration_s(horizon, argument="horizon") if horizon else 0.0
-        kept = [1.0]
         if less:
             from gctrace_analyzer.analysis.sites.profiled import Profiled
 
             profiled = self._analysis.profiled or Profiled((), self.summary)
-            kept.append(profiled.kept_share(less))
-        settings = (
-            Setting(*values, less)
-            for less in kept
-            for values in product(gogcs, limits, ballasts)
-        )
+            kept = profiled.kept_share(less)
+            settings += [replace(setting, allocation=kept) for setting in settings]
         rows = tried(baseline, settings, horizon_s)
         return Predictions.of(rows, self._report, others)
 

@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from enum import Enum
+from itertools import product, starmap
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 import polars as pl
@@ -56,6 +57,25 @@ def parse_settings(
     if isinstance(values, str) or not isinstance(values, Iterable):
         return _numbers(values, what)
     return [number for value in values for number in _numbers(value, what)]
+
+
+def combined(
+    now: Setting,
+    gogc: GogcValues | Present,
+    memory_limit: SizeValues | Present,
+    ballast: SizeValues | Present,
+) -> list[Setting]:
+    """Returns every combination of values, as `whatif` takes them; `now` has the present ones.
+
+    Raises:
+        BadSettingError: a value is not valid for its setting.
+    """
+    axes = (
+        parse_settings(gogc, now.gogc, "gogc"),
+        parse_settings(memory_limit, now.limit, "memory_limit"),
+        [value or 0.0 for value in parse_settings(ballast, now.ballast, "ballast")],
+    )
+    return list(starmap(Setting, product(*axes)))
 
 
 def _numbers(value: GogcValue, what: str) -> list[float | None]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Any
 
 import polars as pl
 
@@ -63,9 +62,9 @@ def active_ranges(rows: list[schema.Row]) -> pl.DataFrame:
     each of the longest unusual pauses.
     """
     known = schema.polars_schema("episodes")
-    types: dict[str, Any] = {name: known[name] for name in ("process", "kind", "severity")}
-    types["ranges"] = pl.List(pl.Struct({"start_s": pl.Float64, "end_s": pl.Float64}))
-    return pl.DataFrame(rows, schema=types).explode("ranges").unnest("ranges")
+    own = {name: known[name] for name in ("process", "kind", "severity")}
+    span = pl.List(pl.Struct({"start_s": pl.Float64, "end_s": pl.Float64}))
+    return pl.DataFrame(rows, schema={**own, "ranges": span}).explode("ranges").unnest("ranges")
 
 
 OF_FEW_RULES = ("stw_total_ms", "trigger_share", "overshoot_share", "survival_share")
