@@ -68,7 +68,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from gctrace_analyzer.advise.objective import Aim
-    from gctrace_analyzer.advise.prediction.model import Setting
     from gctrace_analyzer.advise.prediction.outcome import Predictor
     from gctrace_analyzer.schema import Row
 
@@ -428,17 +427,13 @@ def _guard(rows: list[Row], present: Row, predictor: Predictor) -> Row | None:
     """Returns the present GOGC with a limit that leaves its goals unchanged, or None."""
     if has_valid_limit(predictor) or predictor.room_mib is None:
         return None
-    return without_effect(rows, predictor.now, present["goal_set_by"])
-
-
-def without_effect(rows: list[Row], now: Setting, goal_set_by: str | None) -> Row | None:
-    """Returns the first row whose limit changes neither GOGC nor what sets the goals."""
+    now = predictor.now
     same = (
         row
         for row in rows
         if row["gogc"] == now.gogc
         and row["memory_limit_mib"]
-        and row["goal_set_by"] == goal_set_by
+        and row["goal_set_by"] == present["goal_set_by"]
         and row["ballast_mib"] == now.ballast
     )
     return next(same, None)

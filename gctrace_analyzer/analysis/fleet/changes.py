@@ -147,15 +147,10 @@ def history(runs: Sequence[tuple[str, pl.DataFrame]]) -> History:
     Args:
         runs: for each run its name and the table `services` of `Answers`, the earliest first.
     """
-    name, last = runs[-1]
-    services = last.select("service")
-    for figure in FIGURES:
-        whole = services
-        for index, (_, each) in enumerate(runs):
-            values = each.select("service", pl.col(figure).cast(pl.Float64).alias(str(index)))
-            whole = whole.join(values, on="service", how="left", maintain_order="left")
-        columns = [str(index) for index in range(len(runs))]
-        services = services.with_columns(
-            whole.select(pl.concat_list(columns).alias(figure)).to_series()
-        )
-    return History((*(each for each, _ in runs[:-1]), name), services)
+    services = runs[-1][1].select("service")
+    for number, (_, run) in enumerate(runs):
+        figures = {f"{name}/{number}": pl.col(name).cast(pl.Float64) for name in FIGURES}
+        own = run.select("service", **figures)
+        services = services.join(own, on="service", how="left", maintain_order="left")
+    courses = {name: pl.concat_list(f"^{name}/.*$") for name in FIGURES}
+    return History(tuple(name for name, _ in runs), services.select("service", **courses))
