@@ -274,15 +274,13 @@ def compare(
     if isinstance(before, Mapping):
         if after is not None or len(before) < 2:
             given = f"{len(before)} {'side' if len(before) == 1 else 'sides'}"
-            raise BadSettingError(
-                argument="before", value=given, expected="two or more sides by name"
-            )
+            raise BadSettingError("before", given, "two or more sides by name")
         return Comparison(
             [side_of(name, _some_runs("before", side)) for name, side in before.items()],
             promised=promised,
         )
     if after is None:
-        raise BadSettingError(argument="after", value="", expected="the runs after the change")
+        raise BadSettingError("after", "", "the runs after the change")
     return Comparison(
         [
             side_of(_label(before, "before"), _some_runs("before", before)),
@@ -314,7 +312,7 @@ def _reports(runs: Mapping[str, Run] | Sequence[Run]) -> dict[str, Report]:
     if not are_several or not all(isinstance(run, Run) for run in several):
         example = '[run, other], or {"before": run, "after": other}'
         expected = f"runs, with or without names: {example}"
-        raise BadSettingError(argument="runs", value=str(runs), expected=expected)
+        raise BadSettingError("runs", str(runs), expected)
     if isinstance(runs, Mapping):
         return {name: run.report() for name, run in runs.items()}
     names = short_paths([run.report().title for run in several])

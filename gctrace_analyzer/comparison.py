@@ -112,7 +112,7 @@ class Comparison(Suggesting):
         by_label = {pair.after.label: pair for pair in self.pairs}
         label = self.after.label if side is None else side
         if label not in by_label:
-            raise BadSettingError.unknown(argument="side", value=label, valid=by_label)
+            raise BadSettingError.unknown("side", label, by_label)
         return by_label[label]
 
     def rows(self, side: str | None = None) -> dict[str, dict[str, Any]]:
@@ -136,7 +136,7 @@ class Comparison(Suggesting):
         name, side = (metric, None) if isinstance(metric, str) else metric
         changes = self._pair(side).changes
         if name not in changes:
-            raise BadSettingError.unknown(argument="metric", value=name, valid=changes)
+            raise BadSettingError.unknown("metric", name, changes)
         return changes[name]
 
     def check(self, *conditions: str) -> list[Check]:

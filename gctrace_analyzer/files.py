@@ -36,9 +36,7 @@ def listed(inputs: Sequence[Any]) -> tuple[Any, ...]:
     single = tuple(chain.from_iterable(lists))
     names = [one for one in single if isinstance(one, str)]
     if not single or "" in names:
-        raise BadSettingError(
-            argument="origins", value="", expected='a file at least, as in read("run.log")'
-        )
+        raise BadSettingError("origins", "", 'a file at least, as in read("run.log")')
     if any("\n" in name or _RECORD.match(name) for name in names):
         name, hint = "the argument", "To read a text, pass io.StringIO(text)"
         hint += "; for lines, io.StringIO('\\n'.join(lines))."

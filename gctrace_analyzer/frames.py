@@ -142,7 +142,7 @@ def log_of(origins: Sequence[object]) -> Log:
     if len(origins) > 1:
         expected = "a frame alone: it has all cycles of a run (pl.concat joins several)"
         given = f"{len(origins)} inputs with a frame"
-        raise BadSettingError(argument="origins", value=given, expected=expected)
+        raise BadSettingError("origins", given, expected)
     table = cycles_of(origins[0])
     if table["process"].has_nulls():
         table = with_processes(table)
@@ -174,9 +174,9 @@ def _refuse_other_kind(
 
 def _other_kind(source: pl.DataFrame, name: str, dtype: pl.DataType) -> BadSettingError:
     return BadSettingError(
-        argument="frame",
-        value=f"{name} of type {source[name].dtype}",
-        expected=f"values of type {dtype}, as gctrace_analyzer.cycles() returns them",
+        "frame",
+        f"{name} of type {source[name].dtype}",
+        f"values of type {dtype}, as gctrace_analyzer.cycles() returns them",
     )
 
 
@@ -214,10 +214,10 @@ def in_log_order(cycles: pl.DataFrame) -> pl.DataFrame:
     )
     for row, process, gc_num, last in wrong.iter_rows():
         raise BadSettingError(
-            argument="frame",
-            value=f"gc_num {gc_num} after gc_num {last} of process {process}, "
+            "frame",
+            f"gc_num {gc_num} after gc_num {last} of process {process}, "
             f"in row {row} counted from 0",
-            expected="the cycles of each process in the order of the log: sort them with "
+            "the cycles of each process in the order of the log: sort them with "
             '.sort("process", "gc_num"), in pandas .sort_values(["process", "gc_num"]), and give '
             "the cycles of each log a process number of their own",
         )
@@ -247,9 +247,9 @@ def with_processes(table: pl.DataFrame) -> pl.DataFrame:
         is_mixed = number > chains.process_of([by_time])[0].n_unique()
     if is_mixed:
         raise BadSettingError(
-            argument="frame",
-            value=f"cycles without `process` that look like {number} processes",
-            expected="the cycles in the order of the log: sort them by line_no, or by start_s and "
+            "frame",
+            f"cycles without `process` that look like {number} processes",
+            "the cycles in the order of the log: sort them by line_no, or by start_s and "
             "gc_num, or give each log a process number of its own",
         )
     return numbered

@@ -57,9 +57,9 @@ class Gctrace:
         words = [os.fspath(word) for word in _words(command)]
         if Path(words[0]).name == "go":
             raise BadSettingError(
-                argument="command",
-                value=" ".join(words),
-                expected="the program itself: build it first with gctrace.build(package), "
+                "command",
+                " ".join(words),
+                "the program itself: build it first with gctrace.build(package), "
                 "because the go command would be traced too",
             )
         settings = {"GOGC": gogc, "GOMEMLIMIT": memory_limit}

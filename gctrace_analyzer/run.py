@@ -211,9 +211,7 @@ class Run(Suggesting):
         if name in derived:
             return derived[name]()
         if name not in self._log.tables:
-            raise BadSettingError.unknown(
-                argument="table", value=name, valid=[*self._log.tables, *derived]
-            )
+            raise BadSettingError.unknown("table", name, [*self._log.tables, *derived])
         return self._log.tables[name]
 
     def to_pandas(self, table: TableName = "cycles") -> pd.DataFrame:
@@ -421,7 +419,7 @@ class Run(Suggesting):
         runs = tuple(evidence) if isinstance(evidence, Iterable) else (evidence,)
         if not all(isinstance(run, Run) for run in runs):
             expected = "runs of the same program, such as [gca.read(path)]"
-            raise BadSettingError(argument="evidence", value=str(evidence), expected=expected)
+            raise BadSettingError("evidence", str(evidence), expected)
         baseline = self._advice.with_evidence([run.advice for run in runs])
         return baseline, [run.report() for run in runs]
 

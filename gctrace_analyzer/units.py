@@ -151,9 +151,7 @@ def gomemlimit_mib(text: str) -> float | None:
         return None
     match = _GO_SIZE.fullmatch(text)
     if match is None:
-        raise BadSettingError(
-            argument="GOMEMLIMIT", value=text, expected="a size such as 900MiB, or off"
-        )
+        raise BadSettingError("GOMEMLIMIT", text, "a size such as 900MiB, or off")
     return int(match[1]) * _BYTES[(match[2] or "b").lower()] / MIB
 
 
@@ -228,7 +226,7 @@ def line_numbers(first: int, last: int) -> tuple[int, int]:
             raise BadSettingError(argument, str(number), "the number of a line, as an int")
     if last < first - 1:
         expected = f"a line at or after {first}, the first one"
-        raise BadSettingError(argument="last", value=str(last), expected=expected)
+        raise BadSettingError("last", str(last), expected)
     return first, last
 
 

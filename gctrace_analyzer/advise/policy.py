@@ -103,7 +103,7 @@ def parse_objective(aim: str) -> Aim:
     for known in AIMS:
         if known == aim:
             return known
-    raise BadSettingError.unknown(argument="aim", value=aim, valid=AIMS)
+    raise BadSettingError.unknown("aim", aim, AIMS)
 
 
 def parse_target(value: str | float | None) -> float | None:

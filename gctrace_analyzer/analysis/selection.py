@@ -72,7 +72,7 @@ def between(analysis: Analysis, low: float, high: float) -> Log:
             else f"the log covers {first:.3f} s to {last:.3f} s"
         )
         expected = f"a range in which a cycle starts; {covered}"
-        raise BadSettingError(argument="between", value=text, expected=expected)
+        raise BadSettingError("between", text, expected)
     return _selected(log, _of_cycles(log, inside), text, _cut(analysis, high))
 
 
@@ -130,7 +130,7 @@ def _dumps_between(analysis: Analysis, low: float, high: float) -> Log:
         if not intervals["begin_at"].count():
             expected = "an input whose dumps have dates: those of this one have none"
         value = units.range_text(low, high)
-        raise BadSettingError(argument="between", value=value, expected=expected)
+        raise BadSettingError("between", value, expected)
     spans = inside.group_by("process").agg(pl.col("begin_at").min(), pl.col("end_at").max())
     kept = memstats.join(spans, on="process", how="left", maintain_order="left").select(
         pl.col("logged_at").is_between(pl.col("begin_at"), pl.col("end_at"))

@@ -472,7 +472,7 @@ def limits(given: Mapping[str, str | float]) -> dict[Quantity, float]:
     for name, value in given.items():
         quantity = next((quantity for quantity in QUANTITIES if quantity == name), None)
         if quantity is None:
-            raise BadSettingError.unknown(argument="slo", value=name, valid=QUANTITIES)
+            raise BadSettingError.unknown("slo", name, QUANTITIES)
         limited[quantity] = _limit(quantity, value)
     return limited
 
@@ -489,7 +489,7 @@ def _limit(quantity: Quantity, value: str | float) -> float:
     if limit <= 0 or (quantity == "gc_cpu" and limit >= 1):
         how = "with its unit, such as pause=2ms" if quantity == "pause" else "such as gc_cpu=5%"
         given = f"{quantity}={text}"
-        raise BadSettingError(argument="slo", value=given, expected=f"a limit {how}")
+        raise BadSettingError("slo", given, f"a limit {how}")
     return limit
 
 
@@ -535,14 +535,10 @@ def thresholds_from(values: Mapping[str, Any]) -> Thresholds:
     changed: dict[str, Any] = {}
     for name, value in values.items():
         if name not in _KINDS:
-            raise BadSettingError.unknown(argument="thresholds", value=name, valid=_KINDS)
+            raise BadSettingError.unknown("thresholds", name, _KINDS)
         if isinstance(value, bool) or not isinstance(value, int | float) or value < 0:
-            raise BadSettingError(
-                argument="thresholds", value=f"{name}={value}", expected="a number, 0 or more"
-            )
+            raise BadSettingError("thresholds", f"{name}={value}", "a number, 0 or more")
         if _KINDS[name] is tuple:
-            raise BadSettingError(
-                argument="thresholds", value=name, expected="a threshold with a single value"
-            )
+            raise BadSettingError("thresholds", name, "a threshold with a single value")
         changed[name] = _KINDS[name](value)
     return replace(DEFAULT, **changed)

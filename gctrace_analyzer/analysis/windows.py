@@ -111,7 +111,7 @@ def _check_length(length_s: float, span_s: float) -> None:
     if length_s > 0 and span_s / length_s <= MOST_WINDOWS:
         return
     expected = f"a duration above 0 that fits the {span_s:g} s of the input"
-    raise BadSettingError(argument="every", value=f"{length_s:g}s", expected=expected)
+    raise BadSettingError("every", f"{length_s:g}s", expected)
 
 
 def zero(moment: str, seconds: pl.Expr) -> pl.Expr:

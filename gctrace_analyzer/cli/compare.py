@@ -153,7 +153,7 @@ def _logs_by_side(words: list[str]) -> dict[str, list[str]]:
     """Returns the logs of each side, by the name of the side."""
     if len(words) < 2:
         expected = f"two sides or more: compare {shlex.join([*words, 'after.log'])}"
-        raise BadSettingError(argument="second side", value="", expected=expected)
+        raise BadSettingError("second side", "", expected)
     sides: dict[str, list[str]] = {}
     short = _short_names(words)
     for word in words:
@@ -164,7 +164,7 @@ def _logs_by_side(words: list[str]) -> dict[str, list[str]]:
             name += f" ({words.count(word)})" if name in sides else ""
         if name in sides:
             expected = f"a side with another name, {name!r} is used twice: NAME={logs[0]}"
-            raise BadSettingError(argument="side", value=word, expected=expected)
+            raise BadSettingError("side", word, expected)
         sides[name] = logs
     return sides
 
@@ -193,7 +193,7 @@ def _side(word: str) -> tuple[str, list[str]]:
     )
     if not name or not paths:
         expected = "a log, or NAME=LOG,LOG,..."
-        raise BadSettingError(argument="side", value=word, expected=expected)
+        raise BadSettingError("side", word, expected)
     return name, paths
 
 

@@ -350,7 +350,7 @@ def refuse_ignored(option: str, args: argparse.Namespace, takes: Sequence[str]) 
     files = [f"-o FILE{suffix}" for suffix in suffixes_of(takes)]
     *others, last = [*formats, *files]
     raise BadSettingError(
-        argument=option,
-        value=getattr(args, option),
-        expected=f"also a format that can be one {option}: {', '.join(others)} or {last}",
+        option,
+        getattr(args, option),
+        f"also a format that can be one {option}: {', '.join(others)} or {last}",
     )

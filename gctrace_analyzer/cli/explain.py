@@ -103,7 +103,7 @@ def _document(query: str) -> Document:
         )
         is_id = re.fullmatch(r"(?i)gc-?\d+", query)
         kind, expected = ("finding id", ids) if is_id else ("finding", expected)
-        raise BadSettingError(argument=kind, value=query, expected=expected, suggestion=near)
+        raise BadSettingError(kind, query, expected, near)
     if explanation is None:
         name = f"{query} ({note})" if place and note else query if place else "explain"
         problem = f"not a line of gctrace, nor of a kill: {printable(text)[:200]!r}"

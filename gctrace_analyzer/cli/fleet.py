@@ -282,9 +282,9 @@ def _split_outputs(args: argparse.Namespace) -> str | None:
     wrong = [name for name in folders if Path(name.rstrip("/")).suffix not in ("", ".parquet")]
     if len(folders) > 1 or wrong:
         raise BadSettingError(
-            argument="output",
-            value=" ".join(wrong or folders),
-            expected="one folder for the rows such as fleet.parquet, and reports ending in "
+            "output",
+            " ".join(wrong or folders),
+            "one folder for the rows such as fleet.parquet, and reports ending in "
             + ", ".join(suffixes),
         )
     args.formats = FORMATS
@@ -337,9 +337,9 @@ def _rows(
     if not inputs:
         if folder is None or args.inputs:
             raise BadSettingError(
-                argument="inputs",
-                value=" ".join(args.inputs),
-                expected="logs, such as 'logs/**/*.log'; or only the output of an earlier run, "
+                "inputs",
+                " ".join(args.inputs),
+                "logs, such as 'logs/**/*.log'; or only the output of an earlier run, "
                 "which is printed again: fleet -o fleet.parquet",
             )
         return existing(folder)

@@ -273,6 +273,6 @@ def _by_name(words: Sequence[str], option: str) -> dict[str, str]:
             continue
         if not name or not value:
             expected = "NAME=COMMAND" if option == "sides" else "NAME=REGEX"
-            raise BadSettingError(argument=option, value=word, expected=expected)
+            raise BadSettingError(option, word, expected)
         named[name] = value
     return named

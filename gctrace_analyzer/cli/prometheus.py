@@ -58,6 +58,6 @@ def run(args: argparse.Namespace) -> Result:
     """Reports on one process of a server, or ranks several."""
     if Path(args.url).is_file():
         expected = "the address of a server; to read this file, leave out the word prometheus"
-        raise BadSettingError(argument="url", value=args.url, expected=expected)
+        raise BadSettingError("url", args.url, expected)
     args.inputs = [args.url if is_server(args.url) else f"{SERVER}{args.url}"]
     return report.run(args)

@@ -98,9 +98,7 @@ def server_options(args: argparse.Namespace) -> dict[str, Any]:
 def _validate_file(path: Path) -> None:
     """Refuses a file that cannot be written, before anything is fetched."""
     if path.is_dir() or not path.resolve().parent.is_dir():
-        raise BadSettingError(
-            argument="save", value=str(path), expected="a file in an existing folder"
-        )
+        raise BadSettingError("save", str(path), "a file in an existing folder")
 
 
 @contextmanager

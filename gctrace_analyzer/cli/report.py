@@ -365,7 +365,7 @@ def judging_options(args: argparse.Namespace) -> dict[str, Any]:
         name, is_pair, limit = text.partition("=")
         if not is_pair:
             expected = "NAME=LIMIT, such as pause=2ms"
-            raise BadSettingError(argument="slo", value=text, expected=expected)
+            raise BadSettingError("slo", text, expected)
         promised[name.strip()] = limit.strip()
     return {"thresholds": values, "slo": promised}
 

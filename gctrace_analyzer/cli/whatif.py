@@ -84,7 +84,7 @@ def _less(text: str) -> tuple[str, str]:
     function, equals, share = text.rpartition("=")
     if not equals:
         expected = "a function and a share, such as main.decode=50%"
-        raise BadSettingError(argument="less", value=text, expected=expected)
+        raise BadSettingError("less", text, expected)
     return function, share
 
 

@@ -203,9 +203,9 @@ def _wait_until_ready(client: Any) -> None:
                 f"gctrace-analyzer {version}" if isinstance(version, str) else "no usable one"
             )
             raise BadSettingError(
-                argument="scheduler",
-                value=f"{problem} on {address}",
-                expected=f"{__version__} on every worker: "
+                "scheduler",
+                f"{problem} on {address}",
+                f"{__version__} on every worker: "
                 f"pip install 'gctrace-analyzer[fleet]=={__version__}'",
             )
 

@@ -120,9 +120,7 @@ def fleet(
 
         if len(several) > 1:
             raise BadSettingError(
-                argument="inputs",
-                value=f"{len(several)} inputs",
-                expected="one server, or files without a server",
+                "inputs", f"{len(several)} inputs", "one server, or files without a server"
             )
         return fleet_of_server(
             os.fspath(several[0]),

@@ -100,10 +100,9 @@ def pattern(text: str) -> re.Pattern[str]:
     wrong = [name for name in names if name not in IDENTITY or names.count(name) > 1]
     if wrong or not names or text.count("{") != len(names) or text.count("}") != len(names):
         raise BadSettingError(
-            argument="id",
-            value=text,
-            expected="a pattern for paths such as '{service}/{pod}.log', with "
-            + ", ".join(IDENTITY),
+            "id",
+            text,
+            "a pattern for paths such as '{service}/{pod}.log', with " + ", ".join(IDENTITY),
         )
     return re.compile(rf"(?:^|/){regex}{_COMPRESSED}$")
 

@@ -257,9 +257,7 @@ def filesystem(
         extras.load(_LIBRARIES[scheme])
     elif scheme not in fsspec.available_protocols():
         raise BadSettingError(
-            argument=argument,
-            value=public(url),
-            expected="a path, or a URL: s3://, gs://, abfs:// or http(s)://",
+            argument, public(url), "a path, or a URL: s3://, gs://, abfs:// or http(s)://"
         )
     store, path = fsspec.core.url_to_fs(url, **options)
     return store, str(path)

@@ -66,7 +66,5 @@ def load(text: str, output: str) -> Manifest:
     except (ValueError, TypeError):
         pass
     raise BadSettingError(
-        argument="output",
-        value=output,
-        expected=f"an output of fleet, but {output}{SUFFIX} is not a manifest",
+        "output", output, f"an output of fleet, but {output}{SUFFIX} is not a manifest"
     )

@@ -82,10 +82,9 @@ class Output:
             self._parts = existing_output["parts"]
         elif not again:
             raise BadSettingError(
-                argument="output",
-                value=self.name,
-                expected="a new folder, or the output of an earlier run; it contains "
-                "something else",
+                "output",
+                self.name,
+                "a new folder, or the output of an earlier run; it contains something else",
             )
         kept = {_ROWS, _COMPUTED} if retry else {_ROWS, _COMPUTED, _ERRORS}
         self._parts = [part for part in self._parts if part["kind"] in kept]
@@ -99,9 +98,9 @@ class Output:
         ]
         if different:
             raise BadSettingError(
-                argument="output",
-                value=self.name,
-                expected="a new output, because this one was made with different options: "
+                "output",
+                self.name,
+                "a new output, because this one was made with different options: "
                 f"{', '.join(different)}",
                 remedy="overwrite",
             )
@@ -306,9 +305,9 @@ class _Local:
         self._manifest = self._path.with_name(self._path.name + manifest.SUFFIX)
         if self._path.exists() and not self._path.is_dir():
             raise BadSettingError(
-                argument="output",
-                value=where,
-                expected="a folder such as fleet.parquet: rows are saved in several files",
+                "output",
+                where,
+                "a folder such as fleet.parquet: rows are saved in several files",
             )
 
     def get_manifest(self) -> str:

@@ -63,13 +63,13 @@ class Clock:
     def __post_init__(self) -> None:
         if self.year is not None and not _is_year(self.year):
             expected = f"a year as a number, {_FIRST_YEAR} to {MAXYEAR}"
-            raise BadSettingError(argument="year", value=str(self.year), expected=expected)
+            raise BadSettingError("year", str(self.year), expected)
         if self.tz is not None:
             try:
                 ZoneInfo(self.tz)
             except (KeyError, ValueError, OSError) as err:
                 raise BadSettingError(
-                    argument="tz", value=self.tz, expected="a zone such as UTC or Europe/Berlin"
+                    "tz", self.tz, "a zone such as UTC or Europe/Berlin"
                 ) from err
 
 
@@ -88,9 +88,7 @@ def moment(text: str, tz: str | None = None) -> datetime:
         time = datetime.fromisoformat(text)
     except ValueError as err:
         raise BadSettingError(
-            argument="start",
-            value=text,
-            expected="a time such as 2026-11-21T09:00:00Z, as text or datetime",
+            "start", text, "a time such as 2026-11-21T09:00:00Z, as text or datetime"
         ) from err
     return (time if time.tzinfo else time.replace(tzinfo=ZoneInfo(tz or "UTC"))).astimezone(UTC)
 

@@ -69,5 +69,5 @@ def _lines_around(origin: Input, line_no: int) -> dict[int, str]:
                 break
     if line_no not in near:
         expected = f"a line of the input, which has {before:,}"
-        raise BadSettingError(argument="line_no", value=str(line_no), expected=expected)
+        raise BadSettingError("line_no", str(line_no), expected)
     return near

@@ -131,7 +131,7 @@ def known_number(processes: pl.DataFrame, number: object) -> int:
     else:
         expected = f"a process from {numbers[0]} to {numbers[-1]}"
     kind = "" if is_number or not numbers else f", as a number, not a {type(number).__name__}"
-    raise BadSettingError(argument="process", value=str(number), expected=expected + kind)
+    raise BadSettingError("process", str(number), expected + kind)
 
 
 def go_versions(formats: Iterable[str]) -> tuple[str | None, str | None]:

@@ -76,7 +76,7 @@ def check_kind(kind: str | None) -> None:
         BadSettingError: there is no such kind.
     """
     if kind is not None and kind not in KINDS:
-        raise BadSettingError.unknown(argument="kind", value=kind, valid=KINDS)
+        raise BadSettingError.unknown("kind", kind, KINDS)
 
 
 def is_profile(raw: bytes) -> bool:

@@ -425,9 +425,9 @@ def _open(origin: Input) -> tuple[IO[bytes] | IO[str], bool, str]:
     if not isinstance(origin, str | Path):
         if not hasattr(origin, "read"):
             raise BadSettingError(
-                argument="origins",
-                value=f"object of type {type(origin).__name__}",
-                expected="paths, each as an argument of its own (`*paths`), URLs, frames, or open "
+                "origins",
+                f"object of type {type(origin).__name__}",
+                "paths, each as an argument of its own (`*paths`), URLs, frames, or open "
                 r"files such as io.StringIO(text); for lines, io.StringIO('\n'.join(lines))",
             )
         return origin, False, str(getattr(origin, "name", "<stream>"))

@@ -82,9 +82,7 @@ def credentials(given: CredentialOptions) -> Credentials:
     if user is not None and password is None:
         password = os.environ.get(PASSWORD, "")
     if token and user is not None:
-        raise BadSettingError(
-            argument="token", value="***", expected="either a token, or a user with a password"
-        )
+        raise BadSettingError("token", "***", "either a token, or a user with a password")
     sent = {name: _valid(name, value) for name, value in (given.get("headers") or {}).items()}
     secrets = list(sent.values())
     if token:
@@ -120,9 +118,7 @@ def parse_headers(texts: list[str]) -> dict[str, str]:
 
 def _valid(name: str, value: str) -> str:
     if not (_NAME.fullmatch(name) and _VALUE.fullmatch(value)):
-        raise BadSettingError(
-            argument="headers", value="***", expected="a header such as 'X-Scope-OrgID: team-a'"
-        )
+        raise BadSettingError("headers", "***", "a header such as 'X-Scope-OrgID: team-a'")
     return value
 
 

@@ -127,10 +127,10 @@ def _pieces(targets: Sequence[Target], span: Span) -> deque[tuple[float, float]]
         if samples > MOST_SAMPLES:
             coarse = _step_text(samples / MOST_SAMPLES * _ASSUMED_INTERVAL_S)
             raise BadSettingError(
-                argument="since",
-                value=duration_text(span.seconds),
-                expected=f"at most {MOST_SAMPLES:,} samples; these are about {samples:,.0f}",
-                suggestion=f"fewer processes, or step={coarse}",
+                "since",
+                duration_text(span.seconds),
+                f"at most {MOST_SAMPLES:,} samples; these are about {samples:,.0f}",
+                f"fewer processes, or step={coarse}",
             )
         longest = max(_SHORTEST_S, PIECE_SAMPLES / max(samples / span.seconds, 1e-9))
     count = max(1, math.ceil(span.seconds / longest))

@@ -108,9 +108,9 @@ def recorded(
     """
     if len(asked.targets) > MOST_TARGETS:
         raise BadSettingError(
-            argument="match",
-            value=match or "all",
-            expected=f"a selector for at most {MOST_TARGETS} processes; {len(asked.targets):,} fit",
+            "match",
+            match or "all",
+            f"a selector for at most {MOST_TARGETS} processes; {len(asked.targets):,} fit",
         )
     with answered(asked, fetching) as answers:
         if save is not None:
@@ -201,17 +201,11 @@ def _span(how: Which, now: float) -> Span:
     step = how.get("step")
     step_s = None if step is None else units.duration_s(step, argument="step")
     if step_s is not None and step_s <= 0:
-        raise BadSettingError(
-            argument="step", value=str(step), expected="a duration above 0 such as 30s"
-        )
+        raise BadSettingError("step", str(step), "a duration above 0 such as 30s")
     # Whole seconds, so that a range selector covers exactly the time between two ends.
     begin, end = float(int(begin)), float(int(min(end, now)) if until is None else int(end))
     if end - begin < 1:
-        raise BadSettingError(
-            argument="since",
-            value=str(how.get("since") or SINCE),
-            expected="a time before the end",
-        )
+        raise BadSettingError("since", str(how.get("since") or SINCE), "a time before the end")
     return Span(begin, end, step_s)
 
 

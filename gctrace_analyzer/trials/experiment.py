@@ -156,9 +156,7 @@ def measure(
         BadSettingError: an argument is not valid.
     """
     if runs is not None and runs < 1:
-        raise BadSettingError(
-            argument="runs", value=str(runs), expected="a whole number, 1 or more"
-        )
+        raise BadSettingError("runs", str(runs), "a whole number, 1 or more")
     limit = os.environ.get("GOMEMLIMIT")
     # Sides that do not set these use the values of the environment.
     known: Any = {
@@ -169,9 +167,7 @@ def measure(
     given_settings(**known)
     if command is None and not sides:
         if logs is None:
-            raise BadSettingError(
-                argument="command", value="", expected="the program to measure"
-            )
+            raise BadSettingError("command", "", "the program to measure")
         kept = Measurements.opened(Path(logs))
         if runs is None:
             return kept.comparison()
@@ -206,9 +202,7 @@ def _kept(
         try:
             folder.mkdir(parents=True, exist_ok=True)
         except OSError as err:
-            raise BadSettingError(
-                argument="logs", value=str(logs), expected=f"a folder ({err.strerror})"
-            ) from err
+            raise BadSettingError("logs", str(logs), f"a folder ({err.strerror})") from err
         return Measurements(folder, trials, plan, facts)
     for number in count(1):
         with suppress(FileExistsError):
@@ -263,9 +257,9 @@ class _Experiment:
         missing = None if run.error else self._kept.plan.missing(run.figures)
         if missing is not None:
             raise BadSettingError(
-                argument="metric",
-                value=f"{missing.name}={missing.pattern}",
-                expected="an expression that matches the output of a run, which is in "
+                "metric",
+                f"{missing.name}={missing.pattern}",
+                "an expression that matches the output of a run, which is in "
                 + ", ".join(
                     map(str, sorted(self._kept.folder.glob(f"{Path(run.log).stem}.*")))
                 ),

@@ -125,7 +125,7 @@ class Measurements:
         )
         if asked != made:
             expected = "a new folder: it has runs of other commands, settings or options"
-            raise BadSettingError(argument="logs", value=str(self.folder), expected=expected)
+            raise BadSettingError("logs", str(self.folder), expected)
 
     def log(self, trial: Trial, number: int, *, again: bool = False) -> Path:
         """Returns the log of a run."""

@@ -161,12 +161,12 @@ def plan_of(
     """
     if load is not None and ready is None:
         raise BadSettingError(
-            argument="load",
-            value=shlex.join(_words(load)),
-            expected="also when the server is ready: a URL that answers then",
+            "load",
+            shlex.join(_words(load)),
+            "also when the server is ready: a URL that answers then",
         )
     if stdin is not None and not Path(stdin).is_file():
-        raise BadSettingError(argument="stdin", value=str(stdin), expected="an existing file")
+        raise BadSettingError("stdin", str(stdin), "an existing file")
     metrics = [
         OutputMetric(name, _pattern(argument, text), argument == "metric_up")
         for argument, named in (("metric", metric), ("metric_up", metric_up))
@@ -174,7 +174,7 @@ def plan_of(
     ]
     if decides is not None:
         if decides not in (names := [one.name for one in metrics]):
-            raise BadSettingError.unknown(argument="decides", value=decides, valid=names)
+            raise BadSettingError.unknown("decides", decides, names)
         metrics.sort(key=lambda one: one.name != decides)
     if ready is not None and "://" not in ready:
         _pattern("ready", ready)
@@ -201,9 +201,7 @@ def _words(command: Words) -> list[str]:
         shlex.split(command) if isinstance(command, str) else [os.fspath(w) for w in command]
     )
     if not words:
-        raise BadSettingError(
-            argument="command", value="", expected="a program and its arguments"
-        )
+        raise BadSettingError("command", "", "a program and its arguments")
     return words
 
 
@@ -217,14 +215,10 @@ def trials_of(
     if sides:
         if command is not None or gogc is not PRESENT or memory_limit is not PRESENT:
             raise BadSettingError(
-                argument="sides",
-                value=", ".join(sides),
-                expected="sides, or a command with settings",
+                "sides", ", ".join(sides), "sides, or a command with settings"
             )
         if len(sides) < 2:
-            raise BadSettingError(
-                argument="sides", value=", ".join(sides), expected="two or more sides"
-            )
+            raise BadSettingError("sides", ", ".join(sides), "two or more sides")
         return [Trial(name, tuple(_words(own))) for name, own in sides.items()]
     assert command is not None
     words = tuple(_words(command))

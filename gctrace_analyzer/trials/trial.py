@@ -77,7 +77,7 @@ def run_trial(
         path.unlink(missing_ok=True)
     if plan.ready and _URL.fullmatch(plan.ready) and _answers(plan.ready):
         expected = "an address at which nothing answers before the program is started"
-        raise BadSettingError(argument="ready", value=plan.ready, expected=expected)
+        raise BadSettingError("ready", plan.ready, expected)
     command = Command(trial.words, trial.environment, out, log, plan.stdin)
     error: str | None = None
     window: _Window | None = None

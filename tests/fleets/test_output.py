@@ -113,7 +113,7 @@ def test_a_store_that_fails_is_an_error(method: str, monkeypatch: pytest.MonkeyP
     memory().pipe_file(f"/{method}/out.parquet/unlisted.parquet", b"")
 
     def fail(*_: object, **__: object) -> None:
-        raise RuntimeError("the store is down")  # noqa: EM101
+        raise RuntimeError("the store is down")
 
     monkeypatch.setattr(memory, method, fail)
     with pytest.raises(UnwritableOutputError, match="the store is down"):

@@ -50,9 +50,9 @@ def of_process(pid: int) -> dict[str, str]:
         content = (_PROC / str(pid) / "environ").read_bytes()
     except OSError as error:
         raise BadSettingError(
-            argument="pid",
-            value=str(pid),
-            expected=f"one of your running processes on this machine: {error.filename}: "
+            "pid",
+            str(pid),
+            f"one of your running processes on this machine: {error.filename}: "
             f"{error.strerror}",
         ) from error
     pairs = (entry.partition("=") for entry in content.decode(errors="replace").split("\0"))

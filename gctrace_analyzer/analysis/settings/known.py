@@ -177,18 +177,14 @@ def _cpus(value: str | float) -> float:
     except (TypeError, ValueError):
         cpus = 0.0
     if not 0 < cpus < math.inf:
-        raise BadSettingError(
-            argument="cpu_limit", value=str(value), expected="CPUs, such as 1.5 or 500m"
-        )
+        raise BadSettingError("cpu_limit", str(value), "CPUs, such as 1.5 or 500m")
     return cpus
 
 
 def _version(value: Any) -> str:
     version = str(value).removeprefix("go")
     if go_version(version) is None:
-        raise BadSettingError(
-            argument="go_version", value=str(value), expected="a version such as 1.22"
-        )
+        raise BadSettingError("go_version", str(value), "a version such as 1.22")
     return version
 
 

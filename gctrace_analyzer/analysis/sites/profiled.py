@@ -232,14 +232,14 @@ class Profiled:
         """
         if self.heap is None:
             expected = "a heap or allocs profile in the input"
-            raise BadSettingError(argument="less", value=", ".join(less), expected=expected)
+            raise BadSettingError("less", ", ".join(less), expected)
         names = {short_name(name): name for name in self.heap.places["function"].unique()}
         names |= {name: name for name in names.values()}
         shares = {}
         for function, text in less.items():
             if function not in names:
                 own = [short_name(name) for name in self.top["function"]]
-                raise BadSettingError.unknown(argument="less", value=function, valid=own)
+                raise BadSettingError.unknown("less", function, own)
             example = f"{function}=50%"
             shares[names[function]] = share_of(
                 text, argument="less", example=example, whole=True

@@ -189,7 +189,7 @@ def _tables() -> Document:
 def _columns(table: str) -> Document:
     """Returns the columns of a table, each with its meaning."""
     if table not in schema.TABLES:
-        raise BadSettingError.unknown(argument="table", value=table, valid=schema.TABLES)
+        raise BadSettingError.unknown("table", table, schema.TABLES)
     rows = {column.name: column.described for column in schema.TABLES[table]}
     return [Heading(f"{table}: {schema.ABOUT[table]}"), Gap(), _described(rows)]
 

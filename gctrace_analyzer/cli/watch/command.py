@@ -195,16 +195,14 @@ def _validate_input(name: str) -> None:
     if name == "-":
         if sys.stdin.isatty():
             raise BadSettingError(
-                argument="stdin",
-                value="the terminal",
-                expected="a pipe: ./server 2>&1 | gctrace-analyze watch -",
+                "stdin", "the terminal", "a pipe: ./server 2>&1 | gctrace-analyze watch -"
             )
         return
     if "://" in name:
         expected = (
             "a log: gctrace-analyze URL reads /metrics once, prometheus URL asks a server"
         )
-        raise BadSettingError(argument="input", value=name, expected=expected)
+        raise BadSettingError("input", name, expected)
     path = Path(name)
     if path.is_file():
         with path.open("rb") as file:
@@ -213,12 +211,10 @@ def _validate_input(name: str) -> None:
             expected = (
                 f"a log; to start a program: gctrace-analyze watch -- {shlex.quote(name)}"
             )
-            raise BadSettingError(argument="input", value=name, expected=expected)
+            raise BadSettingError("input", name, expected)
     elif not path.parent.is_dir():
         raise BadSettingError(
-            argument="input",
-            value=name,
-            expected=f"a log in an existing folder: {path.parent} does not exist",
+            "input", name, f"a log in an existing folder: {path.parent} does not exist"
         )
 
 

@@ -80,7 +80,7 @@ def address(text: str) -> Address:
     if not is_server or any(character.isspace() for character in text):
         # The value may have a password in it.
         shown = "an invalid address" if "@" in text else text
-        raise BadSettingError(argument="pprof", value=shown, expected=_ADDRESS)
+        raise BadSettingError("pprof", shown, _ADDRESS)
     return Address(url, dict(parse_qsl(parts.query)), user, password)
 
 

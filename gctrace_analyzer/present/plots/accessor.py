@@ -82,7 +82,7 @@ def described(report: Report, name: str, bins: int = BINS) -> Figure:
         BadSettingError: there is no such plot, or no such number of bins.
     """
     if name not in PLOTS:
-        raise BadSettingError.unknown(argument="plot", value=name, valid=PLOTS)
+        raise BadSettingError.unknown("plot", name, PLOTS)
     return on(axis_of(report, bins=checked(bins)), report, name)
 
 
@@ -139,17 +139,13 @@ def drawn(
         chosen = tuple(candidate for candidate in figure.panels if candidate.name == panel)
         if not chosen:
             raise BadSettingError.unknown(
-                argument="panel",
-                value=panel,
-                valid=(candidate.name for candidate in figure.panels),
+                "panel", panel, (candidate.name for candidate in figure.panels)
             )
         figure = replace(figure, panels=chosen)
     if ax is not None or backend == "matplotlib":
         return matplotlib_backend.draw(figure, ax)
     if backend != "plotly":
-        raise BadSettingError(
-            argument="backend", value=str(backend), expected="plotly or matplotlib"
-        )
+        raise BadSettingError("backend", str(backend), "plotly or matplotlib")
     return plotly_backend.draw(figure)
 
 

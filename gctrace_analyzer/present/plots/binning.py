@@ -19,9 +19,7 @@ def checked(bins: int) -> int:
     """
     if isinstance(bins, int) and not isinstance(bins, bool) and bins >= 2:
         return bins
-    raise BadSettingError(
-        argument="bins", value=str(bins), expected="a whole number, 2 or more"
-    )
+    raise BadSettingError("bins", str(bins), "a whole number, 2 or more")
 
 
 def binned(points: pl.DataFrame, bins: int, *, gaps: bool = False) -> pl.DataFrame:

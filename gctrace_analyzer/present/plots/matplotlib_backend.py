@@ -99,16 +99,12 @@ def _on(figure: Figure, panels: Sequence[Panel], ax: Any) -> Any:
     several = [ax] if hasattr(ax, "plot") else getattr(ax, "flat", ax)
     axes = list(several) if isinstance(several, Iterable) else [several]
     if not all(hasattr(each, "plot") for each in axes):
-        raise BadSettingError(
-            argument="ax",
-            value=str(ax),
-            expected="Axes of Matplotlib, one or one for each panel",
-        )
+        raise BadSettingError("ax", str(ax), "Axes of Matplotlib, one or one for each panel")
     if len(axes) < len(panels):
         raise BadSettingError(
-            argument="ax",
-            value=f"{len(axes)} Axes",
-            expected=f"{len(panels)}: {figure.name} has the panels "
+            "ax",
+            f"{len(axes)} Axes",
+            f"{len(panels)}: {figure.name} has the panels "
             + ", ".join(panel.name for panel in panels)
             + " (panel=NAME draws one)",
         )

@@ -151,7 +151,7 @@ class _Lines:
             if about.name in there and about.unit and about.dtype in ("Int64", "Float64")
         }
         if column not in known:
-            raise BadSettingError.unknown(argument="column", value=column, valid=known)
+            raise BadSettingError.unknown("column", column, known)
         about, marks = known[column], self.marks(column)
         if column.endswith("_share"):
             return shares(column, about.meaning, marks, x_title=_SINCE)
