@@ -142,7 +142,7 @@ def of_stopped_world(text: str) -> str | None:
 STOPPED_WORLD = "GODEBUG=gcstoptheworld="
 """Beginning of the sentence of `of_stopped_world`."""
 
-_STOPS = re.compile(r"GODEBUG[\"'= ]+(?:[\w=]+,)*gcstoptheworld=([12])")
+_STOPS = re.compile(r"GODEBUG[\"'= ]{1,4}(?:\w+=\w*,)*gcstoptheworld=([12])")
 
 
 def _with_cycles(text: str, named: Sequence[re.Match[str]]) -> Iterator[re.Match[str]]:
