@@ -89,7 +89,7 @@ def test_a_program_that_was_asked_to_end_was_not_killed() -> None:
         in said
     )
     assert "was asked to end (SIGTERM) for lack of memory" in said
-    assert "gopls ended after that." in said
+    assert "It ended after that. earlyoom acts" in said
 
 
 @pytest.mark.parametrize(
