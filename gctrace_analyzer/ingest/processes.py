@@ -178,7 +178,7 @@ def take_cycles(parts: Sequence[Part]) -> tuple[pl.DataFrame, pl.DataFrame, Coun
         numbers = only_process(frames)
     else:
         frames, contradicting = believable.of_neighbours(frames, keys)
-        numbers = process_of(frames) if keys is None else _bykey_of(frames, keys)
+        numbers = process_of(frames) if keys is None else _by_key(frames, keys)
     identities = _identities(frames, numbers)
     drop = [name for name in _OF_PROCESS if any(name in frame.columns for frame in frames)]
     rows = [
@@ -301,7 +301,7 @@ def _continued(frames: list[pl.DataFrame], keys: list[pl.Series]) -> list[pl.Ser
     return [filled["key"][end - len(of) : end] for of, end in zip(keys, ends, strict=True)]
 
 
-def _bykey_of(frames: list[pl.DataFrame], keys: list[pl.Series]) -> list[pl.Series]:
+def _by_key(frames: list[pl.DataFrame], keys: list[pl.Series]) -> list[pl.Series]:
     """Returns the process of each cycle, found among the cycles with the same key.
 
     The processes are numbered in the order in which they appear in the log.
