@@ -305,11 +305,16 @@ def _last_cycles(death: Death, cycles: pl.DataFrame, gogc: float | None = None) 
         return LastMinute()
     last = cycles.row(-1, named=True)
     gap_s = _gap_s(death, last)
+    without_end = LastMinute(
+        last_gc_num=last["gc_num"],
+        gap_s=gap_s,
+        live_most_mib=cycles["heap_live_mib"].max(),  # type: ignore[arg-type]  # an integer column
+    )
     usual_s = _usual_s(cycles["interval_s"].drop_nulls()) or 0.0
     longest_s = max(NEAR.total_seconds(), _GAP_TIMES * usual_s)
     if gap_s is not None and abs(gap_s) > longest_s:
-        # A process that ended long before says nothing about this death.
-        return LastMinute(last_gc_num=last["gc_num"], gap_s=gap_s)
+        # A process that ended long before does not show how this death came.
+        return without_end
     begin = None if last["start_s"] is None else last["start_s"] - LAST_S
     minute = cycles if begin is None else cycles.filter(pl.col("start_s") >= begin)
     # The start-up fills the heap: such growth says nothing about the death.
@@ -337,9 +342,7 @@ def _last_cycles(death: Death, cycles: pl.DataFrame, gogc: float | None = None) 
         overshoot=overshoot_of(minute),
         **rates_of(minute.tail(len(minute) - 1), *_RATES),
     )
-    if _lacks_end(at_death):
-        return LastMinute(last_gc_num=last["gc_num"], gap_s=gap_s)
-    return at_death
+    return without_end if _lacks_end(at_death) else at_death
 
 
 def _lacks_end(minute: LastMinute) -> bool:

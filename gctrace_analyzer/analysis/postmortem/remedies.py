@@ -426,6 +426,10 @@ def _in_spite_of_limit(facts: Evidence, settings: Settings) -> Iterator[str]:
     if not group_memory.is_own(facts, settings):
         yield group_memory.find_rest(facts)
         return
+    live, given = facts.minute.live_most_mib, settings.value("memory_limit_mib")
+    if live and given and live > given:
+        yield from _buy_time(facts)
+        return
     if facts.limit.limit_mib is not None:
         yield (
             f"To buy time, raise the limit of {size_text(facts.limit.limit_mib)} if the host has "

@@ -393,6 +393,19 @@ def gogc_off_idle(facts: ProcessFacts) -> Iterator[Evidence]:
         )
 
 
+def _for_heap_at_container(facts: ProcessFacts, safe_mib: int) -> str:
+    """Returns what helps if the heap reached the container's limit, of which 90 % are safe."""
+    live = facts.summary.live_heap_max_mib or 0.0
+    if live >= safe_mib:
+        return f"Raise the container's limit: the live heap alone was up to {live:,.0f} MiB."
+    if (facts.settings.value("memory_limit_mib") or math.inf) <= safe_mib:
+        return "Raise the container's limit, or keep less in memory: GOMEMLIMIT is below it."
+    return (
+        f"Raise the container's limit, or set GOMEMLIMIT={safe_mib}MiB: it helps if the live heap "
+        "and the largest block that is allocated at once fit below it."
+    )
+
+
 @rule(
     "GC018",
     "limit-without-headroom",
@@ -422,8 +435,7 @@ def limit_without_headroom(facts: ProcessFacts) -> Iterator[Evidence]:
             "bad",
             reached,
             {"heap_peak_mib": heap, "container_limit_mib": container},
-            advice=f"Raise the container's limit, or set GOMEMLIMIT={int(0.9 * container)}MiB: it "
-            "helps if the live heap and the largest block that is allocated at once fit below it.",
+            advice=_for_heap_at_container(facts, int(0.9 * container)),
             headline=reached,
         )
     elif limit and limit >= facts.thresholds.limit_headroom * container:

@@ -12,6 +12,7 @@ import gctrace_analyzer as gca
 from gctrace_analyzer.analysis.thresholds import roomy_limit
 from gctrace_analyzer.testing import read_text
 from tests.conftest import SAMPLES
+from tests.helpers.corpus import log_of
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -73,6 +74,23 @@ def test_a_program_that_was_killed_with_a_low_gomemlimit_gets_no_higher_one(plac
     assert "leave GOMEMLIMIT as it is" in advice
     assert "compare what Go counts" in advice
     assert "If billing-api is" not in advice
+
+
+def test_a_live_heap_above_gomemlimit_needs_more_than_room_outside_the_heap(
+    tmp_path: Path,
+) -> None:
+    """Also if the log ends minutes before the kill."""
+    state = {
+        "Status": "exited", "OOMKilled": True, "ExitCode": 137,
+        "StartedAt": "2026-03-01T08:10:00Z", "FinishedAt": "2026-03-01T08:14:09Z",
+    }  # fmt: skip
+    env = {"Config": {"Env": ["GOMEMLIMIT=90MiB"]}, "HostConfig": {"Memory": 128 << 20}}
+    (tmp_path / "inspect.json").write_text(json.dumps([INSPECT | env | {"State": state}]))
+    for live, said in ((122, "and GOMEMLIMIT to 90 % of the new one"), (60, "as it is")):
+        (tmp_path / "run.log").write_text(log_of(60, live=live, goal=live))
+        run = gca.read(tmp_path / "run.log", tmp_path / "inspect.json")
+        (death,) = run.post_mortems()
+        assert said in " ".join(death.advice)
 
 
 @pytest.mark.parametrize("place", PLACES)

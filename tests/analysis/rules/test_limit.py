@@ -137,6 +137,22 @@ def test_a_heap_as_large_as_the_container_is_a_problem_in_two_cycles(
 
 
 @pytest.mark.parametrize(
+    ("settings", "live", "said"),
+    [
+        ("", 80, "or set GOMEMLIMIT=144MiB: it helps if"),
+        ("", 150, "the live heap alone was up to 150 MiB"),
+        ("-e GOMEMLIMIT=100MiB", 80, "GOMEMLIMIT is below it"),
+    ],
+)
+def test_no_limit_is_advised_that_the_live_heap_exceeds(
+    settings: str, live: int, said: str
+) -> None:
+    text = f"$ docker run -m 160m {settings} app\n{log_of(9, live=live, end=165)}"
+    (advice,) = read_text(text).findings().filter(id="GC018")["advice"]
+    assert said in advice
+
+
+@pytest.mark.parametrize(
     ("fill", "thrashes", "limited", "word"),
     [
         (1.0, True, False, "was active"),
