@@ -143,8 +143,10 @@ def overlap(scraped: pl.DataFrame, traced: pl.DataFrame) -> Overlap | None:
         )
         for rows in (whole(own), both)
     )
+    # Stamps of dumps are often whole seconds.
+    timed = both if own["elapsed_s"].has_nulls() else own
     return Overlap(
-        float(both["elapsed_s"].sum()),
+        float(timed["elapsed_s"].sum()),
         in_traced.row(0, named=True),
         in_scraped.row(0, named=True),
         float(own["allocated_mib"].max() or 0.0),  # type: ignore[arg-type]
