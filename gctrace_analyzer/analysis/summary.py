@@ -399,9 +399,10 @@ def _about_restarts(processes: pl.DataFrame) -> Iterator[str]:
     count = int((processes["ended_by"] == "restart").sum())
     if count:
         which = "A process follows" if count == 1 else f"{count:,} processes follow"
+        tools = " (`go run` and `go test` also run the go command and the compiler)"
         yield (
             f"{which} another one in the same log: the program was restarted, or several were "
-            "run. gctrace does not show why a process ended."
+            f"run{tools * (count > 1)}. gctrace does not show why a process ended."
         )
 
 

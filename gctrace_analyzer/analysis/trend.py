@@ -239,7 +239,7 @@ def live_growth(cycles: pl.DataFrame) -> LiveGrowth | None:
         return growth
     # The heap grew until then; the rest is a separate fact.
     before, after_mib = _growth_of(timed[:grown]), median(live[grown:])
-    fell_at_s = timed["start_s"][grown]
+    fell_at_s = timed["end_s"][grown]
     return before and replace(before, fell_at_s=fell_at_s, fell_to_mib=after_mib)
 
 

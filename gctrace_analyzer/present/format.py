@@ -473,6 +473,8 @@ def words(name: str) -> str:
     >>> words("high-gc-cpu"), words("limit-thrash"), words("gogc-off-idle")
     ('High GC CPU', 'Limit thrash', 'GOGC off idle')
     """
+    # It is about GOMEMLIMIT as well.
+    name = name.replace("gogc-not-as", "settings-not-as")
     parts = [part.upper() if part in _ACRONYMS else part for part in name.split("-")]
     text = " ".join(parts).replace("GOMAXPROCS over CPUS", "GOMAXPROCS over CPUs")
     return text[:1].upper() + text[1:]

@@ -119,6 +119,9 @@ _LINKED = re.compile(
 """Plain text that GitHub and GitLab turn into links despite a backslash: mentions of people, who
 are then notified, issue numbers, addresses, and emoji names."""
 
+_CODE = re.compile(r"(?<!`)(`[\w ./:=,+(){}'\"%~$-]{1,80}`)(?!`)")
+"""Code as sentences have it, without what ends a cell of a table or begins markup elsewhere."""
+
 _BREAK = "\N{WORD JOINER}"
 _BEGINNING = re.compile(r"(\d*)(?=[-+=#/:.)])")
 
@@ -126,11 +129,14 @@ _BEGINNING = re.compile(r"(\d*)(?=[-+=#/:.)])")
 def escaped(text: str) -> str:
     r"""Returns the text with the markup of Markdown and HTML escaped, on one line.
 
-    >>> escaped("a|b <b>x</b>")
-    'a\\|b \\<b\\>x\\</b\\>'
+    Only code in backticks stays what it is: nothing in it is markup.
+
+    >>> escaped("a|b <b>x</b>"), escaped("run `go tool pprof`")
+    ('a\\|b \\<b\\>x\\</b\\>', 'run `go tool pprof`')
     """
-    plain = _MARKUP.sub(r"\\\g<0>", printable(" ".join(text.splitlines())))
-    return _LINKED.sub(_BREAK, plain)
+    parts = _CODE.split(printable(" ".join(text.splitlines())))
+    parts[::2] = (_LINKED.sub(_BREAK, _MARKUP.sub(r"\\\g<0>", part)) for part in parts[::2])
+    return "".join(parts)
 
 
 def paragraph(text: str) -> str:
