@@ -299,7 +299,10 @@ def _legend(answers: Answers) -> Iterator[str]:
         "assist_share_of_gc_cpu": "assists are mark assists as a share of its GC CPU",
         "stw_p99_ms": "pauses p99 are those of its worst process",
     }
+    of_several = pl.col("needed_limit_mib").is_not_null() & (pl.col("processes") > 1)
     orders = (
+        "the limit to set for a service has room for the largest live heap of all its processes"
+        * bool(answers.problems.select(of_several.any()).item()),
         f"services to fix are sorted by their worst problem ({', '.join(KINDS)}, others), then by "
         "GC cores" * bool(len(answers.problems)),
         "services by GC CPU are sorted by GC cores" * (services["gc_cores"].count() > 0),
