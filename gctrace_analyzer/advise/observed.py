@@ -341,7 +341,7 @@ def thrashing(*, least: float, largest: float, container: str = "") -> str:
         container: the container that it needs, if its own is too small.
     """
     return (
-        f"{THRASHING}. A GOMEMLIMIT of {roomy_limit(least):,.0f} MiB or more{container} leaves GC "
+        f"{THRASHING}. A GOMEMLIMIT of about {roomy_limit(least):,.0f} MiB{container} leaves GC "
         f"room (estimated): its live heap, bursts aside, is up to {whole_mib(largest):,} MiB"
     )
 

@@ -57,7 +57,7 @@ def in_container(predictor: Predictor, least: float) -> str:
     if highest is None or roomy <= highest:
         return ""
     room, now = container_for(predictor, roomy), predictor.room_mib or 0.0
-    return f", in a container of at least {room:,} MiB (now {now:,.0f} MiB),"
+    return f", in a container of about {room:,} MiB (now {now:,.0f} MiB),"
 
 
 def raising_to_least(predictor: Predictor) -> str:
