@@ -330,8 +330,8 @@ def _limit_not_as_declared(facts: ProcessFacts) -> Iterator[Evidence]:
                 headline=f"GOMEMLIMIT={size_text(limit)} is not in effect: goals are above it.",
                 examples=example_lines(above),
             )
-        elif (other := _followed_limit(facts, limit)) is not None:
-            goals = _with_room(facts)["heap_goal_mib"]
+        elif (followed := _followed_limit(facts, limit)) is not None:
+            other, goals = followed
             goal_mib = median(goals if len(goals) else facts.limited_cycles["heap_goal_mib"])
             text = (
                 f"GOMEMLIMIT={size_text(limit)} {_stated(facts, 'memory_limit_mib')}, but the "
@@ -347,27 +347,27 @@ def _limit_not_as_declared(facts: ProcessFacts) -> Iterator[Evidence]:
             )
 
 
-def _with_room(facts: ProcessFacts) -> pl.DataFrame:
-    """Returns the cycles whose goal the memory limit set above the live heap."""
-    has_room = pl.col("heap_goal_mib") > pl.col("heap_live_mib").shift(1)
-    return facts.cycles.filter(has_room & (facts.goal_set_by == "memory-limit"))
+def _followed_limit(facts: ProcessFacts, stated_mib: float) -> tuple[Regime, pl.Series] | None:
+    """Returns the last setting with the limit that its goals show, unless it is the stated one.
 
-
-def _followed_limit(facts: ProcessFacts, stated_mib: float) -> Regime | None:
-    """Returns the last setting with the limit that its goals show, unless it is the stated one."""
+    Returns:
+        The setting, and the goals that the limit set above the live heap.
+    """
     shown = [regime for regime in facts.regimes if regime.is_limited]
     if not shown or len(facts.limited_cycles) < facts.thresholds.level_cycles:
         return None
+    has_room = pl.col("heap_goal_mib") > pl.col("heap_live_mib").shift(1)
+    roomy = facts.cycles.filter(has_room & (facts.goal_set_by == "memory-limit"))
+    goals = roomy["heap_goal_mib"]
     if shown[-1].memory_limit_source == "inferred":
-        return shown[-1]
+        return shown[-1], goals
     # A given limit counts as the one in effect, so the goals are asked here.
-    roomy = _with_room(facts)
     if len(roomy) < facts.thresholds.min_cycles:
         return None
-    low, _, high = limit_range(maximum(roomy["heap_goal_mib"]), median(roomy["stacks_mib"]))
+    low, _, high = limit_range(maximum(goals), median(roomy["stacks_mib"]))
     if stated_mib <= STATED_LIMIT[1] * high:
         return None
-    return replace(shown[-1], memory_limit_mib_low=low, memory_limit_mib_high=high)
+    return replace(shown[-1], memory_limit_mib_low=low, memory_limit_mib_high=high), goals
 
 
 def _gogc_not_as_declared(facts: ProcessFacts) -> Iterator[Evidence]:
