@@ -154,7 +154,6 @@ def baseline_of(analysis: Analysis, constants: Constants = CONSTANTS) -> Baselin
         *_version_warning(settings.value("go_version") or oldest),
         *_burst_warning(steady, settings),
         *subject.changing_load(own),
-        *subject.costly_cycle(own),
         *subject.which_process(analysis, process),
     )
     baseline = Baseline(
@@ -174,6 +173,7 @@ def baseline_of(analysis: Analysis, constants: Constants = CONSTANTS) -> Baselin
         most_limit_mib=subject.most_limit_mib(analysis, process),
         set_at_kill_mib=subject.set_at_kill_mib(analysis, process),
         is_doubtful_kill=subject.is_doubtful_kill(analysis, process),
+        costly_cycle=subject.costly_cycle(own),
         lacks_room=not (changed or eased) and subject.needs_action(analysis, process, "GC015"),
         gc_slows=subject.needs_action(analysis, process, "GC002", "GC005"),
         differs_since_s=load.begin_s if differs else None,

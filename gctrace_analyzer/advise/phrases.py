@@ -202,7 +202,7 @@ def _gc_cpu(s: Summary, printed: int | None) -> str:
         what = "the cycle" if s.cycles == 1 else several
         # GOMAXPROCS may be larger than the number of CPUs.
         on = f" on up to {s.cpus:g} CPUs" if (s.cpus or 1) > 1 else ""
-        time = f"{s.cost_in_all} of CPU time in {duration_text(s.span_s or 0.0)}{on}"
+        time = f"{s.cost_in_all} of CPU time in {cost_within(s)}{on}"
         return f"{taken} ({what}: {time})" if taken else f"GC took {time}"
     if s.is_of_single_cycles and taken:
         return taken
@@ -215,6 +215,13 @@ def _gc_cpu(s: Summary, printed: int | None) -> str:
     more = f" ({'; '.join(known)})" if known else ""
     when = " while its cycles ran" if s.is_of_single_cycles else ""
     return f"GC takes {gc_cpu_text(s)} of the CPU{more}{when}"
+
+
+def cost_within(s: Summary) -> str:
+    """Returns what the CPU time of a short log is of, as text: a duration, or a part of cycles."""
+    if s.missing_cycles:
+        return f"{s.cycles:,} of {s.cycles + s.missing_cycles:,} cycles"
+    return duration_text(s.span_s or 0.0)
 
 
 def _since_start(printed: int) -> str:

@@ -69,6 +69,7 @@ class Baseline(Predictor):
         factors: factor on the width of the intervals, by quantity.
         evidence: other logs of the same program, at other settings.
         highest: the largest live heap of the process; None without a load.
+        costly_cycle: a sentence about a cycle that took most of the GC CPU time; empty if none.
     """
 
     non_heap: float | None
@@ -79,6 +80,7 @@ class Baseline(Predictor):
     factors: Mapping[str, float] = field(default_factory=lambda: FACTORS)
     evidence: tuple[Baseline, ...] = ()
     highest: Highest | None = None
+    costly_cycle: str = ""
 
     @property
     def no_evidence(self) -> str | None:
@@ -184,6 +186,8 @@ class Baseline(Predictor):
             return "the live heap grows, and how far is unknown"
         if self.is_doubtful_kill and row["memory_limit_mib"] != self.now.limit:
             return "the kill may be that of another program"
+        if self.costly_cycle:
+            return self.costly_cycle
         far = row["gc_per_s"] and not 0.2 <= row["gc_per_s"] / load.gc_per_s <= 5
         return (
             "GC would run over five times as often, or as rarely, as in the log" if far else ""

@@ -283,16 +283,15 @@ BURSTS = (
 )
 
 
-def costly_cycle(own: pl.DataFrame) -> Iterator[str]:
-    """Yields a note if one cycle, such as one with a long pause, took most of the GC CPU time.
+def costly_cycle(own: pl.DataFrame) -> str:
+    """Says so if one cycle, such as one with a long pause, took most of the GC CPU time.
 
     Args:
         own: the cycles of the process, with `gc_cpu_ms`.
     """
     costs = since(own[["start_s", "gc_cpu_ms"]], DEFAULT.warm_up_s)["gc_cpu_ms"]
     share = maximum(costs) / (float(costs.sum()) or 1.0)
-    if share > _MOST_OF_COST:
-        yield f"one cycle took {percent(share)} of GC's CPU time, so GC CPU is a rough estimate"
+    return f"one cycle took {percent(share)} of GC's CPU time" if share > _MOST_OF_COST else ""
 
 
 _MOST_OF_COST = 0.5

@@ -199,8 +199,9 @@ def grown_mib(live_before: pl.Expr) -> pl.Expr:
     Null where a line is missing; cycle 1 counts from the start of the process.
     """
     known = pl.col("heap_live_mib").is_not_null()
-    first = pl.when(known, pl.col("gc_num") == 1).then("heap_start_mib")
-    # Sizes are truncated; Go 1.5 may print more live heap than exists at the next start.
+    # Sizes are truncated to whole MiB, which a difference of two cancels, but not a single one.
+    first = pl.when(known, pl.col("gc_num") == 1).then(pl.col("heap_start_mib") + 0.5)
+    # Go 1.5 may print more live heap than exists at the next start.
     return (pl.col("heap_start_mib") - live_before).clip(-1).fill_null(first)
 
 

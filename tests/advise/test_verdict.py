@@ -766,6 +766,14 @@ def test_a_first_cycle_has_its_cpu_time_and_the_number_of_cpus() -> None:
     assert "GC took 271 ms of CPU time in 25 ms on up to 12 CPUs." in found.sentence
 
 
+def test_the_cpu_time_of_a_short_log_is_that_of_the_cycles_that_have_a_line() -> None:
+    lines = log_of(7, every=0.005, start=3, end=4, live=1, goal=4, background=9).splitlines(
+        True
+    )
+    found = of("".join(lines[:3] + lines[4:]))
+    assert "of CPU time in 6 of 7 cycles" in found.sentence
+
+
 def test_some_milliseconds_of_a_start_get_no_gogc() -> None:
     found = of(log_of(7, every=0.005, start=3, end=4, live=1, goal=4, background=9))
     assert found.sentence.startswith("The log is too short to judge")

@@ -8,7 +8,11 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from gctrace_analyzer.advise.phrases import last_printed, longest_pause_after_start_up
+from gctrace_analyzer.advise.phrases import (
+    cost_within,
+    last_printed,
+    longest_pause_after_start_up,
+)
 from gctrace_analyzer.advise.subject import GROWS
 from gctrace_analyzer.advise.verdict import too_large_for_container
 from gctrace_analyzer.analysis.cycles import usual_interval_ms
@@ -285,10 +289,7 @@ def _cores(report: Report) -> str:
         printed = last_printed(report.analysis) if is_of_one else None
         since = "" if printed is None else f"; {percent_text(printed)} since the start"
         more = f"; {duration(idle_s)} more idle" if idle_s > 0 else ""
-        within = duration(s.span_s)
-        if s.missing_cycles:
-            within = f"{s.cycles:,} of {s.cycles + s.missing_cycles:,} cycles"
-        return f"of CPU time in {within}{more}{since}"
+        return f"of CPU time in {cost_within(s)}{more}{since}"
     note = "of all CPU"
     if s.gc_cpu_most_cores is not None and s.cpus is not None:
         note = cores_text(s.gc_cpu_most_cores, s.cpus)

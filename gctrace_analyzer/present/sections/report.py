@@ -14,6 +14,7 @@ from gctrace_analyzer.advise.subject import advised_process, which_process
 from gctrace_analyzer.analysis.metrics.goroutines import GREW
 from gctrace_analyzer.analysis.postmortem.memory_of_dumps import HEAP_ALLOCATED
 from gctrace_analyzer.analysis.summary import seen_anyway
+from gctrace_analyzer.analysis.thresholds import DEFAULT
 from gctrace_analyzer.ingest.gctrace.toolchain import is_toolchain_alone
 from gctrace_analyzer.present.document import (
     Code,
@@ -221,7 +222,9 @@ def settings(report: Report, said: str = "") -> Iterator[Block]:
     if first["now"] or is_answered:
         # If no change is needed, one alternative and one reason are enough.
         brief = _setting_blocks(report, ranked.head(2), said, 1)
-        is_said = (is_raised and not first["now"]) or not first["why"]
+        # With few cycles, predictions that nobody needs would claim more than they know.
+        is_few = report.analysis.summary.cycles < DEFAULT.short_log_cycles
+        is_said = (is_few if first["now"] else is_raised) or not first["why"]
         yield Folded("Alternatives", whole, [] if is_said else brief)
         return
     yield from whole()
@@ -244,7 +247,8 @@ def _setting_blocks(
     reasons = advice.reasons(ranked, report.advice.baseline, said)
     if most is not None:
         which = (*which_process(report.analysis, advised_process(report.analysis)),)
-        kept = (row for row in reasons[most:] if row[1] in which or row[1].startswith(OF_LEVEL))
+        needed = (*OF_LEVEL, "low")
+        kept = (row for row in reasons[most:] if row[1] in which or row[1].startswith(needed))
         reasons = [*reasons[:most], *kept]
     said += "the container's memory limit is unknown" * ("container has room" in said)
     reasons = [(label, text) for label, text in reasons if text.partition(": s")[0] not in said]
