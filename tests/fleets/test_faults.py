@@ -106,15 +106,12 @@ def test_a_killed_worker_loses_only_its_running_tasks(
     client: Any, logs: Path, truth: pl.DataFrame, tmp_path: Path
 ) -> None:
     pids = set(client.run(os.getpid).values())
-    killed: list[int] = []
     tasks_run: list[int] = []
 
     def progress(now: Progress) -> None:
         tasks_run.append(now.done)
-        if len(killed) < 2 and now.done > 5 * (len(killed) + 1):
-            pid = pids.pop()
-            os.kill(pid, signal.SIGKILL)
-            killed.append(pid)
+        if len(pids) == 2 and now.done > 5:
+            os.kill(pids.pop(), signal.SIGKILL)
 
     rows = gca.fleet(
         logs,
@@ -123,7 +120,7 @@ def test_a_killed_worker_loses_only_its_running_tasks(
         id="{service}/{pod}.log",
         progress=progress,
     )
-    assert len(killed) == 2
+    assert len(pids) == 1
     assert tasks_run == sorted(tasks_run)
     assert tasks_run[-1] == FILES
     is_truth(rows, truth)
@@ -348,7 +345,7 @@ def dask_parts(stack: contextlib.ExitStack) -> tuple[str, subprocess.Popen[bytes
 
 
 def test_after_a_lost_scheduler_the_next_run_resumes(
-    logs: Path, truth: pl.DataFrame, tmp_path: Path
+    client: Any, logs: Path, truth: pl.DataFrame, tmp_path: Path
 ) -> None:
     where = tmp_path / "out.parquet"
     with contextlib.ExitStack() as stack:
@@ -369,15 +366,13 @@ def test_after_a_lost_scheduler_the_next_run_resumes(
     done = set(existing(str(where)).collect()["file"])
     assert 10 < len(done) == stopped.value.done < FILES
     begun: list[int] = []
-    with contextlib.ExitStack() as stack:
-        address, _ = dask_parts(stack)
-        rows = gca.fleet(
-            logs,
-            scheduler=address,
-            output=where,
-            id="{service}/{pod}.log",
-            progress=lambda now: begun.append(now.before),
-        )
+    rows = gca.fleet(
+        logs,
+        client=client,
+        output=where,
+        id="{service}/{pod}.log",
+        progress=lambda now: begun.append(now.before),
+    )
     assert set(begun) == {len(done)}
     is_truth(rows, truth)
 
@@ -410,20 +405,28 @@ def interrupted(words: list[str], when: str, later_s: float = 0.0) -> str:
 
 
 def test_ctrl_c_keeps_finished_files_and_says_how_to_resume(
-    logs: Path, truth: pl.DataFrame, tmp_path: Path
+    client: Any,
+    logs: Path,
+    truth: pl.DataFrame,
+    tmp_path: Path,
+    capfd: pytest.CaptureFixture[str],
 ) -> None:
-    words = [str(BIN / "gctrace-analyze"), "fleet", str(logs), "--workers", "1"]
-    words += ["-o", str(tmp_path / "out.parquet"), "--id", "{service}/{pod}.log"]
-    printed = interrupted(words, r"K([3-9]|1\d) of 30 files")
+    from gctrace_analyzer.cli import main
+
+    words = ["fleet", str(logs), "-o", str(tmp_path / "out.parquet")]
+    words += ["--id", "{service}/{pod}.log"]
+    command = [str(BIN / "gctrace-analyze"), *words, "--workers", "1"]
+    printed = interrupted(command, r"K([3-9]|1\d) of 30 files")
     assert "left · 1 worker" in printed
     assert "Run the same command again to resume" in printed
     assert "Traceback" not in printed
     partial = len(existing(str(tmp_path / "out.parquet")).collect())
     assert 0 < partial < FILES
-    again = subprocess.run(words, capture_output=True, text=True, check=False)
-    assert again.returncode == 0, again.stderr
-    assert again.stderr == ""
-    assert "30 files · 29 processes of 3 services" in again.stdout
+    capfd.readouterr()
+    assert main([*words, "--scheduler", client.scheduler.address]) == 0
+    again = capfd.readouterr()
+    assert again.err == ""
+    assert "30 files · 29 processes of 3 services" in again.out
     is_truth(existing(str(tmp_path / "out.parquet")), truth)
 
 
