@@ -148,6 +148,7 @@ def assert_same_windows(reported: pl.DataFrame, whole: pl.DataFrame, path: Path)
         raise
 
 
+@cache
 def intervals_of(
     text: str, every_s: float, seen: Live | None = None
 ) -> list[dict[str, object]]:
