@@ -192,6 +192,7 @@ def test_dumps_that_count_nothing_show_their_goals_and_what_is_missing(
     why = "the input does not show what GC costs now."
     assert f"No recommendation: {why}" in shown["recommend"]
     assert f"No prediction: {why}" in shown["whatif"]
+    assert "GOGC=200" not in shown["whatif"]
 
 
 def test_benchmarks_without_gctrace_are_for_comparing() -> None:

@@ -306,19 +306,16 @@ def reasons(rows: pl.DataFrame, predictor: Predictor, said: str = "") -> list[tu
     sentences += [("Note", text) for text in notes if not text.startswith(unsaid)]
     firm = ', so "try", not "advised"' if word_of(first) == "try" else ""
     for row in others.head(1).iter_rows(named=True):
-        sentences.append(confidence(row, predictor, said, firm, asks=not first["now"]))
+        sentences.append(confidence(row, predictor, said, firm))
     return sentences
 
 
 def confidence(
-    row: Row, predictor: Predictor, said: str = "", firm: str = "", *, asks: bool = True
+    row: Row, predictor: Predictor, said: str = "", firm: str = ""
 ) -> tuple[str, str]:
-    """Returns how reliable a prediction is, why, and how to test it, as a labelled sentence.
-
-    A test is for a setting that is advised or asked about (`asks`).
-    """
+    """Returns how reliable a prediction is, why, and how to test it, as a labelled sentence."""
     level, why = predictor.confidence(row), predictor.doubt(row) or _evidence(predictor)
-    is_tested = level != "low" or not asks or "gctrace-analyze measure" in said
+    is_tested = level != "low" or "gctrace-analyze measure" in said
     test = "" if is_tested else "; test it with gctrace-analyze measure"
     return "Confidence", f"{level}{firm}{f': {why}' if why else ''}{test}"
 

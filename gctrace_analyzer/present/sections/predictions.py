@@ -33,9 +33,14 @@ _LOADS = {
 
 def whatif(report: Report, rows: pl.DataFrame, evidence: Sequence[Report] = ()) -> Document:
     """Returns the predictions of `rows` (`schema.WHATIF`), with their notes."""
+    notes = [*_notes_on_predictions(report, rows)]
+    if not rows["heap_peak_mib"].count() + rows["gc_per_s"].count():
+        # Without a single figure, the reason says all.
+        steps = [f"▸ {text}" for label, text in notes if label == "▸"]
+        texts = [text for label, text in notes if label != "▸"]
+        return [title(report), Gap(), Paragraphs(texts), Paragraphs(steps, hanging=2)]
     table = advice.predictions(rows, report.advice.baseline)
-    notes = _labelled(_notes_on_predictions(report, rows))
-    blocks: list[Block] = [title(report), table, notes]
+    blocks: list[Block] = [title(report), table, _labelled(notes)]
     if report.advice.baseline.load and _has_predictions(rows):
         blocks += [*_basis(report, rows, evidence)]
     if signs := advice.legend(table, report):

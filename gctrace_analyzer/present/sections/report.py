@@ -244,7 +244,9 @@ def _setting_blocks(
     shown = advice.advice(
         ranked.head(_MOST_SETTINGS), report.advice.baseline, _title_of_settings(report)
     )
-    reasons = advice.reasons(ranked, report.advice.baseline, said)
+    # A setting that is not needed is not to be tested.
+    above = said if most is None else f"{said} gctrace-analyze measure"
+    reasons = advice.reasons(ranked, report.advice.baseline, above)
     if most is not None:
         which = (*which_process(report.analysis, advised_process(report.analysis)),)
         needed = (*OF_LEVEL, "low")
