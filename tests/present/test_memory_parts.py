@@ -379,6 +379,17 @@ COCKROACH = (
 )
 
 
+def test_a_part_is_at_most_all_of_the_memory() -> None:
+    """`top` prints tenths of a GiB, and MemStats bytes."""
+    obtained = dump(Sys=2_158_662_128, HeapReleased=2_059_436_032, GCSys=73_363_328)
+    top = "  PID USER  PR  NI    VIRT  RES   SHR S  %CPU %MEM   TIME+ COMMAND\n"
+    process = "18743 work  20   0 2843936 1.9g  9788 S   3.3 12.2  551:03 server\n"
+    table = memory_parts(read_text(obtained + top + process).report())
+    assert table is not None
+    rows = {row[0]: row for row in table.rows}
+    assert rows["returned, or other"][1:3] == ("1.7–1.9 GiB", "92–98 %")
+
+
 def test_what_c_code_has_is_not_memory_that_go_returned() -> None:
     rows = parts_of(COCKROACH.format("2.8 GiB/3.1 GiB CGO alloc/total").replace("I17", "I24"))
     assert rows["heap objects"][:2] == ("2.3 GiB", "36 %")

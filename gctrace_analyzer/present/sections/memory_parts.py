@@ -154,8 +154,8 @@ def _step(row: Mapping[str, int | None]) -> float:
 
 def _within(row: Mapping[str, int | None], *names: str) -> float:
     """Returns the possible error of a sum or difference of such sizes, in MiB."""
-    step = _step(row)
-    return sum(step / 2 for name in names if is_rounded(_mib(row, name) or 0.0, step))
+    step, sizes = _step(row), (_mib(row, name) for name in names)
+    return sum(step / 2 for size in sizes if size is not None and is_rounded(size, step))
 
 
 def _printed(part: _Part, total: float, step: float) -> tuple[str, str]:
@@ -168,7 +168,7 @@ def _printed(part: _Part, total: float, step: float) -> tuple[str, str]:
         of_all = f"{100 * size / total:.0f} %" if is_coarse else share(size / total)
         return rounded(size, step), of_all
     low, high = size - within, size + within
-    return rounded_range(low, high, step), shares_between(low / total, high / total)
+    return rounded_range(low, high, step), shares_between(low / total, min(high / total, 1.0))
 
 
 def largest_part(report: Report) -> str:

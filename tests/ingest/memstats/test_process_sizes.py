@@ -351,7 +351,7 @@ def test_a_column_alone_is_a_table() -> None:
 @pytest.mark.parametrize(
     ("size", "printed", "beyond", "of_all"),
     [
-        ("2.5g", "2.5 GiB", "0.1–0.4 GiB", "44 %"),
+        ("2.5g", "2.5 GiB", "0.2–0.4 GiB", "44 %"),
         ("2621440", "2,560 MiB", "271 MiB", "43.7 %"),
         ("2.500g", "2,560 MiB", "271 MiB", "43.7 %"),
     ],
