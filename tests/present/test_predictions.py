@@ -12,6 +12,7 @@ from gctrace_analyzer.present.document import Figures, KeyFigure
 from gctrace_analyzer.present.format import as_wide_as
 from gctrace_analyzer.present.sections import headline
 from gctrace_analyzer.present.sections.advice import refusal
+from gctrace_analyzer.present.sections.report import document
 from gctrace_analyzer.present.text import plain
 from gctrace_analyzer.testing import read_text
 from tests.conftest import SAMPLES
@@ -122,6 +123,6 @@ def test_a_start_up_is_left_out_only_where_the_log_has_one() -> None:
     lines = (SAMPLES / "steady-go1.26.log").read_text().splitlines(keepends=True)
     late = [line for line in lines if "gc " in line and " @0." not in line]
     for part, has_start in ((lines, True), (late, False)):
-        text = str(read_text("".join(part)).summary())
+        text = plain(document(read_text("".join(part)).report()))
         assert "+idle: with marking on idle CPUs" in text
         assert ("without start-up" in text) is has_start
