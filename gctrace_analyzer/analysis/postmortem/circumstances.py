@@ -187,7 +187,10 @@ def _at_limit(facts: Evidence, limit_mib: float) -> str:
             said = f"It used {most} of {limit_is}, {limit}"
         if death.is_limit_stated:
             limit += _and_swap(death)
-            said = f"If the limit in the input, {limit}, is that of its cgroup, it reached it"
+            of = "that of its cgroup" if death.killer else "its own"
+            said = (
+                f"If the limit in the input, {limit}, is {of}, it reached it{_or_host(death)}"
+            )
         looked = ""
         if death.memory_now_bytes is not None:
             now = death.memory_now_bytes / MIB

@@ -281,7 +281,7 @@ def _of_container(row: dict[str, Any] | None) -> dict[str, Known]:
         return {}
     # Metrics do not show the state of the container, and platforms only its end.
     source = "message of the platform" if row["error"] else "Kubernetes metrics"
-    is_named = row["container_id"] or (row["name"] if row["pod"] else not row["error"])
+    is_named = row["container_id"] or (row["name"] and row["pod"]) or not row["error"]
     about_state = ("status", "last_status", "event", "reason", "oom_killed")
     is_state = is_named and any(row[name] for name in about_state)
     name = row["name"] or row["container"]
@@ -289,6 +289,8 @@ def _of_container(row: dict[str, Any] | None) -> dict[str, Known]:
     where = ", ".join(filter(None, (f"state of the {what}" if is_state else source, name)))
     if row["event"] == STATED:
         where = f"{PurePath(str(row['source'])).name}:{row['line_no']}"
+    elif row["is_limit_stated"]:
+        where = PurePath(str(row["source"])).name
     is_soft = row["event"] == SLOWED
     values = {
         "memory_limit_mib": _mib(row["gomemlimit_bytes"]),

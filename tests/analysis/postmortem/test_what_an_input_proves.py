@@ -468,3 +468,70 @@ def test_kills_by_hand_and_others_were_not_all_for_lack_of_memory() -> None:
     text = "".join(_OF_HOST.format(n, line) for n, line in enumerate(lines))
     said = " ".join(str(read_text(text).summary()).split())
     assert "were killed by the kernel's OOM killer" in said
+
+
+FENCE = "```\n"
+KILLED_POD = (
+    "Name:         {pod}\nContainers:\n  {container}:\n    Last State:     Terminated\n"
+    "      Reason:       OOMKilled\n      Exit Code:    137\n    Restart Count:  3\n"
+)
+MANIFEST = (
+    "spec:\n  containers:\n  - name: {name}\n    resources:\n      limits:\n"
+    "        memory: 256Mi\n    env:\n    - name: GOMEMLIMIT\n      value: 200MiB\n"
+)
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("api", "It reached its limit: 256 MiB (or its host was short of memory)."),
+        ("worker", "It reached its memory limit (or its host was short of memory)."),
+    ],
+)
+def test_the_limit_of_another_block_is_that_of_the_container_with_its_name(
+    name: str, said: str
+) -> None:
+    state = KILLED_POD.format(pod="api-7d9f8c6b5d-abcde", container="api")
+    run = read_text(
+        f"{FENCE}{state}{FENCE}Its manifest:\n{FENCE}{MANIFEST.format(name=name)}{FENCE}"
+    )
+    (death,) = run.post_mortems()
+    assert said in death.reading[0]
+    assert ("GOMEMLIMIT was 200 MiB" in str(death)) is (name == "api")
+
+
+def test_the_limit_of_a_block_without_a_name_may_be_of_another_program() -> None:
+    listed = "NAME                  READY  STATUS     RESTARTS\napi-7d9f8c6b5d-abcde  0/1  OOMKilled  1\n"
+    limits = "Limits:\n  cpu:     500m\n  memory:  256Mi\n"
+    run = read_text(f"{FENCE}{listed}{FENCE}{FENCE}{limits}{FENCE}")
+    (death,) = run.post_mortems()
+    assert "If the limit in the input, 256 MiB, is its own, it reached it (or its" in str(death)
+
+
+def test_the_settings_of_another_block_are_not_those_of_what_the_kernel_killed() -> None:
+    kill = (
+        "Jan 10 10:00:00 n1 kernel: Memory cgroup out of memory: Killed process 9 (index) "
+        "total-vm:2048000kB, anon-rss:262144kB, file-rss:1024kB, shmem-rss:0kB\n"
+    )
+    text = f"{FENCE}{MANIFEST.format(name='web')}{FENCE}{FENCE}{kill}{FENCE}"
+    (death,) = read_text(text).post_mortems()
+    assert "If the limit in the input, 256 MiB, is that of its cgroup" in str(death)
+    assert "GOMEMLIMIT was" not in str(death)
+
+
+def test_a_part_of_a_description_is_of_the_pod_that_its_command_names() -> None:
+    listed = "NAME                  READY  STATUS   RESTARTS\napi-7d9f8c6b5d-abcde  1/1  Running  7\n"
+    part = KILLED_POD.split("\n", 1)[1].format(container="api")
+    command = "kubectl describe pod api-7d9f8c6b5d-vwxyz\n\n"
+    run = read_text(f"{FENCE}{listed}{FENCE}{FENCE}{command}{part}{FENCE}")
+    assert [death.pod for death in run.post_mortems()] == ["api-7d9f8c6b5d-vwxyz"]
+
+
+def test_a_dump_in_the_text_around_a_kill_need_not_be_of_the_same_program() -> None:
+    kill = (
+        "kernel: Out of memory: Killed process 9 (index) total-vm:2048000kB, anon-rss:1262144kB"
+    )
+    dump = "Alloc = 12 MiB\tTotalAlloc = 300 MiB\tSys = 71 MiB\tNumGC = 42"
+    (death,) = read_text(f"{FENCE}{kill}\n{FENCE}{FENCE}{dump}\n{FENCE}").post_mortems()
+    assert "The last MemStats dump, if it is of the same program, shows 12 MiB" in str(death)
+    assert death.advice[0].startswith("If index is written in Go, ")
