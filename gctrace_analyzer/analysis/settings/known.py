@@ -248,11 +248,6 @@ def known_of_container(
         if value := getattr(death, name):
             own &= pl.col(name).is_null() | (pl.col(name) == value)
     states = tables["container_states"]
-    if len(states) == 1 and tables["oom_kills"].select("unit", "comm").n_unique() == 1:
-        # `systemctl show` for a single unit may lack its name.
-        limit = pl.col("memory_limit_bytes").replace(0, None).fill_null(math.inf)
-        fits = limit >= (death.anon_rss_bytes or 0)
-        own |= pl.all_horizontal(pl.col(of).is_null()) & fits
     containers = {"container_states": states.filter(own)}
     none = {name: tables[name].clear() for name in ("processes", "cycles", "memstats")}
     return known(given, {**tables, **none, **containers})

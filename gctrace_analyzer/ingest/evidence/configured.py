@@ -238,7 +238,7 @@ def _is_of(setting: _Stated, row: Row, blocks: Blocks) -> bool | None:
         row["line_no"]
     ):
         return True
-    names = {"".join(groups) for groups in _NAMES.findall(blocks.text(setting.line_no))}
+    names = {"".join(groups) for groups in _NAMES.findall(blocks.above(setting.line_no))}
     # The kernel names programs, not containers.
     own = {row.get(name) for name in ("name", "container", "pod")} - {None}
     if not names or not own:

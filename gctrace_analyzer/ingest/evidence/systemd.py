@@ -178,8 +178,9 @@ def _cut_kill(match: re.Match[str], before: Iterable[Message]) -> Row:
     seen = [
         row for message in before if (row := _pressure(message.text)) and "cgroup" not in row
     ]
-    is_pressure = "due to memory pressure" in match.string
-    return {"killer": "systemd-oomd"} | killed | (seen[-1] if seen and is_pressure else {})
+    if "due to memory p" not in match.string:
+        return {"killer": "systemd-oomd"} | killed
+    return {"killer": "systemd-oomd", "reason": "memory_pressure", **killed, **dict(*seen[-1:])}
 
 
 def _shown(messages: Iterable[Message]) -> Iterator[Row]:

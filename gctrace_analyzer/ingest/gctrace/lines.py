@@ -62,14 +62,9 @@ class Blocks:
         """Returns the number of the block that has this line."""
         return bisect(self._fences, line_no)
 
-    def text(self, line_no: int) -> str:
-        """Returns the text of the block that has this line."""
-        begin, end = ([0, *self._fences, None][self.at(line_no) + n] for n in (0, 1))
-        return "\n".join(self._lines[begin:end])
-
     def above(self, line_no: int) -> str:
-        """Returns the text of the block above this line."""
-        return "\n".join(self._lines[[0, *self._fences][self.at(line_no)] : line_no - 1])
+        """Returns the text of the block up to this line."""
+        return "\n".join(self._lines[[0, *self._fences][self.at(line_no)] : line_no])
 
 
 def lines_with(text: str, pattern: str) -> pl.Series:

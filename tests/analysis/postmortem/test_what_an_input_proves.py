@@ -181,7 +181,7 @@ COMPOSE = """    deploy:
 def test_a_limit_of_a_manifest_may_be_that_of_the_cgroup(block: str, size: str) -> None:
     kill = KILLED.format("api").replace("Killed", "Memory cgroup out of memory: Killed")
     (death,) = read_text(f"{kill}\n{block}").post_mortems()
-    own = f"If the limit in the input, {size}, is that of its cgroup, it reached it."
+    own = f"If the limit in the input, {size}, is its own, it reached it."
     unknown = "It reached the memory limit of its cgroup or of one above it."
     assert death.reading[0] == (own if size else unknown)
 
@@ -515,7 +515,7 @@ def test_the_settings_of_another_block_are_not_those_of_what_the_kernel_killed()
     )
     text = f"{FENCE}{MANIFEST.format(name='web')}{FENCE}{FENCE}{kill}{FENCE}"
     (death,) = read_text(text).post_mortems()
-    assert "If the limit in the input, 256 MiB, is that of its cgroup" in str(death)
+    assert "If the limit in the input, 256 MiB, is its own" in str(death)
     assert "GOMEMLIMIT was" not in str(death)
 
 
@@ -535,3 +535,59 @@ def test_a_dump_in_the_text_around_a_kill_need_not_be_of_the_same_program() -> N
     (death,) = read_text(f"{FENCE}{kill}\n{FENCE}{FENCE}{dump}\n{FENCE}").post_mortems()
     assert "The last MemStats dump, if it is of the same program, shows 12 MiB" in str(death)
     assert death.advice[0].startswith("If index is written in Go, ")
+
+
+OF_GROUP = (
+    "memory: usage 65536kB, limit 65536kB, failcnt 9\n{0}Memory cgroup stats for /{1}:\n{0}"
+)
+OF_GROUP += (
+    "Memory cgroup out of memory: Killed process {2} (vm) total-vm:90000kB, anon-rss:60000kB\n"
+)
+
+
+def test_kills_in_two_groups_with_and_without_a_year_are_neither_joined_nor_apart() -> None:
+    first = "Feb  3 19:57:08 h kernel: "
+    second = "[Thu May  9 14:52:38 2024] "
+    text = "".join(
+        f"{FENCE}{begin}{OF_GROUP.format(begin, group, pid)}{FENCE}"
+        for begin, group, pid in ((first, "one", 7), (second, "two", 8))
+    )
+    verdict = read_text(text).report().verdict
+    assert verdict is not None
+    assert "apart" not in verdict.sentence
+    assert "In 1 of these kills: It reached the limit of /one" in verdict.sentence
+
+
+def test_what_earlyoom_asked_to_end_is_read_from_a_wrapped_line() -> None:
+    text = (
+        "Jan 27 23:13:00 earlyoom: low memory! at or below SIGTERM limits: mem 5.00%, swap 90%\n"
+        'Jan 27 23:13:01 earlyoom: sending SIGTERM to process 803 uid 1000 "indexer":\n'
+        "                         oom_score 1489, VmRSS 7013 MiB\n"
+    )
+    (death,) = read_text(text).post_mortems()
+    assert (death.kind, death.victim, death.pid) == ("SIGTERM", "indexer", 803)
+
+
+def test_memory_pressure_is_the_reason_even_if_a_pager_cut_the_line() -> None:
+    text = (
+        "Feb 15 17:10:20 h systemd-oomd[949]: Killed /user.slice/app.scope due to memory p>\n"
+    )
+    (death,) = read_text(text).post_mortems()
+    assert death.cause == "by systemd-oomd for memory pressure"
+    assert "nearly full" not in str(death)
+    assert "memory and swap of the host" not in str(death)
+
+
+def test_a_slice_is_the_only_place_of_a_kill_that_nothing_else_reports() -> None:
+    line = "{}: A process of this unit has been killed by the OOM killer.\n"
+    (death,) = read_text(line.format("batch.slice")).post_mortems()
+    assert death.victim == "batch.slice"
+    both = read_text(line.format("api.service") + line.format("batch.slice")).post_mortems()
+    assert [death.victim for death in both] == ["api.service"]
+
+
+def test_a_limit_in_a_unit_file_may_be_that_of_another_unit() -> None:
+    file = "[Service]\nMemoryMax=4G\nRestart=always\n"
+    kill = "api.service: A process of this unit has been killed by the OOM killer.\n"
+    (death,) = read_text(f"{FENCE}{file}{FENCE}{FENCE}{kill}{FENCE}").post_mortems()
+    assert "If the limit in the input, 4,096 MiB, is its own, it reached it" in str(death)
