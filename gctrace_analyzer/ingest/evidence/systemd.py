@@ -75,7 +75,7 @@ _USED = re.compile(
     r"(?: being more than (?P<used_limit_pct>\d{1,3}(?:\.\d{1,2})?)%)?"
 )
 _OOMD_CUT = re.compile(
-    r"systemd-oomd.{0,40}?(?:Killed|Marked) (?P<cgroup>/\S+)(?: for| due|\s*$)"
+    r"(?:systemd-oomd.{0,40}?(?:Killed|Marked)|\bMarked) (?P<cgroup>/\S+)(?: for| due|\s*$)"
 )
 """A message that a pager cut, or a terminal wrapped, before its reason."""
 

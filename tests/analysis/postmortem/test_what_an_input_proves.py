@@ -591,3 +591,16 @@ def test_a_limit_in_a_unit_file_may_be_that_of_another_unit() -> None:
     kill = "api.service: A process of this unit has been killed by the OOM killer.\n"
     (death,) = read_text(f"{FENCE}{file}{FENCE}{FENCE}{kill}{FENCE}").post_mortems()
     assert "If the limit in the input, 4,096 MiB, is its own, it reached it" in str(death)
+
+
+@pytest.mark.parametrize("path", ["/system.slice/api.service", "/system.slice/docker-7f.scope"])
+def test_a_wrapped_decision_of_systemd_oomd_without_its_prefix_has_its_reason(
+    path: str,
+) -> None:
+    text = (
+        f"Marked {path} for killing due to memory pressure\n"
+        "  for /system.slice being 65.15% > 50.00% for > 20s with reclaim activity\n"
+    )
+    (death,) = read_text(text).post_mortems()
+    assert death.cause == "by systemd-oomd for memory pressure"
+    assert "waited for memory 65.15 % of the time" in str(death)
