@@ -124,8 +124,10 @@ def killed(death: PostMortem, deaths: Sequence[PostMortem]) -> str:
         either = OR_CHILD if may_be_child else f"{either}{child}"
         what = f"{subject}{name}{either} was {' or '.join(deeds)}"
     apart = "" if which else _apart(deaths)
-    if of_others := _other_limits(death, deaths):
-        alike = sum(other.scope == death.scope for other in deaths)
+    alike = sum(other.scope == death.scope for other in deaths)
+    limits = [other.limit_is for other in deaths if other.limit_is]
+    if (of_others := _other_limits(death, deaths)) or len({*limits}) > 1:
+        alike = min(alike, limits.count(death.limit_is or "") or alike)
         reasons = [
             _in_some(alike, reasons[0]) if death.scope else reasons[0],
             *of_others,

@@ -421,6 +421,7 @@ def _rows_of_messages(part: Part) -> Rows:
         [*chain.from_iterable(near)],
         processes.followed(part.cycles, newest_first=part.newest_first),
         part.cycles,
+        part.beginning,
     )
 
 

@@ -154,7 +154,7 @@ def _by_killer(facts: Evidence) -> str | None:
     if death.killer in THRESHOLD_KILLERS:
         own = None if death.may_be_swapped else facts.memory.host_share
         return _little_available(death, own)
-    if death.killer == "systemd-oomd" and death.reason is not None:
+    if death.reason == "memory_used":
         return _nearly_full(death)
     if death.killer in (*SUPERVISORS, "macOS") and death.usage_bytes is not None:
         limit, used = death.limit_bytes, size_text(death.usage_bytes / MIB)
@@ -187,7 +187,7 @@ def _at_limit(facts: Evidence, limit_mib: float) -> str:
             said = f"It used {most} of {limit_is}, {limit}"
         if death.is_limit_stated:
             limit += _and_swap(death)
-            said = f"If the limit in the input, {limit}, is that of its cgroup, it reached it"
+            said = f"If the limit in the input, {limit}, is its own, it reached it{_or_host(death)}"
         looked = ""
         if death.memory_now_bytes is not None:
             now = death.memory_now_bytes / MIB

@@ -135,6 +135,7 @@ class Death:
     pod: str | None = None
     pod_uid: str | None = None
     limit_bytes: int | None = None
+    is_limit_stated: bool | None = None
     oom_memcg: str | None = None
     oom_group: bool | None = None
     killed_with: tuple[str, ...] = ()
@@ -408,12 +409,6 @@ class Death:
         is_same = container_id(above) is not None or unit(above) == unit(own) is not None
         is_above = bool(above) and own.startswith(f"{above}/") and not is_same
         return is_above or bool(self.is_shared)
-
-    @property
-    def is_limit_stated(self) -> bool:
-        """Whether its limit is that of a manifest or command, which may be of another container."""
-        of_own = (self.usage_bytes, self.failcnt, self.name)
-        return self.killer == "kernel" and self.limit_bytes is not None and not any(of_own)
 
     @property
     def may_be_swapped(self) -> bool:

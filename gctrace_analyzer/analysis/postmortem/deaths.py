@@ -450,12 +450,13 @@ def _of_one_unit(incidents: list[Death], states: list[Death]) -> Iterator[Death]
     """
     containers = {state.container_id for state in states}
     inner = [each for each in incidents if each.proven and not _is_around(each)]
+    named = not all(map(_is_slice, incidents))
     of_unit: dict[Hashable, Death] = {}
     for incident in incidents:
         same = of_unit.setdefault((incident.unit, incident.logged_at), incident)
         is_again = incident.logged_at and same.source != incident.source
         if (
-            (_is_slice(incident) and not _OF_TEMPLATE.fullmatch(incident.unit or ""))
+            (named and _is_slice(incident) and not _OF_TEMPLATE.fullmatch(incident.unit or ""))
             or (incident.container_id and incident.container_id in containers)
             or (_is_around(incident) and any(_is_in(each, incident) for each in inner))
             or (is_again and same_host(same, incident))

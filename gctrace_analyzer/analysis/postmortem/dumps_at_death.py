@@ -60,9 +60,11 @@ def reading_of_dumps(
             yield f"How much of its memory was the Go heap is unknown: {why}."
     elif len(dumps) == 1:
         is_dated = tables["processes"]["ended_at"].count() > 0
-        yield _last_dump(
-            dumps[0], resident, may_be_later=bool(facts.death.is_restarted) and not is_dated
-        )
+        doubts = ["from before the kill"] * bool(facts.death.is_restarted and not is_dated)
+        doubts += ["of the same program"] * is_doubtful(facts, tables["processes"])
+        its = f"The last MemStats dump, if it is {' and '.join(doubts)},"
+        its = its if doubts else "Its last MemStats dump"
+        yield _last_dump(dumps[0], resident, its)
     else:
         sizes = sorted(each.alloc_mib or 0.0 for each in dumps)
         yield (
@@ -132,10 +134,21 @@ def dumps_of(facts: Evidence, tables: Mapping[str, pl.DataFrame]) -> list[Memory
     return [each for each in memories(dumps) if 0 <= (each.alloc_mib or -1.0) <= most]
 
 
-def _last_dump(memory: Memory, resident: float | None, *, may_be_later: bool) -> str:
+def is_doubtful(facts: Evidence, processes: pl.DataFrame) -> bool:
+    """Returns whether only the lack of others connects dumps with a death in the same text.
+
+    Several inputs are of one service, but a text may be about several programs.
+    """
+    if facts.match is not None:
+        if not facts.match.match_by[0].startswith("only "):
+            return False
+        processes = processes.filter(process=facts.match.process)
+    return facts.death.source in processes["source"].cast(pl.String)
+
+
+def _last_dump(memory: Memory, resident: float | None, its: str) -> str:
     alloc = memory.alloc_mib or 0.0
-    its = "The MemStats dump, if it is from before the kill," if may_be_later else ""
-    text = f"{its or 'Its last MemStats dump'} shows {alloc:,.0f} MiB of heap allocated"
+    text = f"{its} shows {alloc:,.0f} MiB of heap allocated"
     if memory.sys_mib is not None:
         text += f" and {memory.sys_mib:,.0f} MiB obtained from the system"
     if not resident or alloc > resident / MOSTLY:

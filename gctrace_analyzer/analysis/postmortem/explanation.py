@@ -19,7 +19,11 @@ from gctrace_analyzer.analysis.postmortem.circumstances import (
     used_and_limit,
 )
 from gctrace_analyzer.analysis.postmortem.death import WITH_CODE
-from gctrace_analyzer.analysis.postmortem.dumps_at_death import dumps_of, reading_of_dumps
+from gctrace_analyzer.analysis.postmortem.dumps_at_death import (
+    dumps_of,
+    is_doubtful,
+    reading_of_dumps,
+)
 from gctrace_analyzer.analysis.postmortem.facts import MOST_OF_LIMIT
 from gctrace_analyzer.analysis.postmortem.group_memory import (
     SMALL_MIB,
@@ -92,12 +96,13 @@ def explain_death(
         return Explanation(tuple(reading), (action,), "unknown" if is_unknown else "no")
     if heap.live_mib is None:
         dumps = dumps_of(facts, tables)
-        if len(dumps) == 1 and (held := dumps[0].of_go_mib):
+        is_go = bool(dumps) and not is_doubtful(facts, tables["processes"])
+        if is_go and len(dumps) == 1 and (held := dumps[0].of_go_mib):
             facts = replace(facts, memory=replace(facts.memory, of_go_mib=held))
         parts = (reading_of_dumps(facts, dumps, tables), next_to_given(facts, settings))
         # The last is in the verdict: why the cycles in a log do not explain the death.
         reading += chain(*(parts if tables["processes"].is_empty() else reversed(parts)))
-        actions = remedies.without_cycles(facts, tables, settings, is_go=bool(dumps))
+        actions = remedies.without_cycles(facts, tables, settings, is_go=is_go)
         return Explanation(tuple(reading), tuple(actions), "unknown")
     if facts.match and (doubt := DOUBTS.get(facts.match.match_by[0])):
         reading.append(doubt)
@@ -121,11 +126,11 @@ def explain_death(
     return Explanation(tuple(reading), tuple(actions), preventable)
 
 
+_IF_OWN = "What follows holds if the GC cycles in the input are its own: "
 DOUBTS = {
-    "only program": "The GC cycles in the input may be its own: no others fit.",
-    "only log": "The GC cycles in the input may be its own: no others fit, but their file has "
-    "another name.",
-    "time": "The GC cycles in the input may be its own: they end shortly before.",
+    "only program": f"{_IF_OWN}no others fit.",
+    "only log": f"{_IF_OWN}no others fit, but their file has another name.",
+    "time": f"{_IF_OWN}they end shortly before.",
 }
 """Sentences about cycles that no name connects with the death."""
 
@@ -184,8 +189,6 @@ def _unproven(facts: Evidence) -> Explanation:
         advice, why = remedies.of_stop(death.stopped_by)
         got = "most likely got" if death.cause.startswith(WITH_CODE) else "got"
         reading = f"It {got} {death.signal} after {death.stopped_by}{why}. {_NO_PROOF}"
-        if advice in (remedies.FIND_PROBE, remedies.FIND_HANG):
-            reading += _cost(facts.minute)
     elif death.oom_killer_ran:
         is_by_kubelet = death.scope == "global" and death.invoker_comm is None
         advice = KERNEL_LOG
@@ -211,17 +214,6 @@ def _unproven(facts: Evidence) -> Explanation:
         reading += f" It used {used} at most; its limit is {limit}."
     said = f"{reading}{restarts_of(death)}"
     return Explanation((said, *growth), (advice, *causes), "unknown")
-
-
-def _cost(minute: LastMinute) -> str:
-    """Returns what GC cost before the end, as a sentence; empty if unknown."""
-    share, longest_ms = minute.gc_cpu_share, minute.stw_max_ms
-    if share is None or longest_ms is None:
-        return ""
-    return (
-        f" In its last minute, GC took {100 * share:.2g} % of the CPU, and the longest pause was "
-        f"{duration_text(longest_ms / 1000)}."
-    )
 
 
 def _whatever_the_heap(facts: Evidence) -> str | None:

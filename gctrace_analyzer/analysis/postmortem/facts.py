@@ -201,8 +201,9 @@ class Evidence:
         """Whether a process had so little of its limit that something else filled it."""
         _, larger = self.memory.largest or ("", 0.0)
         least = max(LEAST_MIB.get(self.death.scope or "", 0.0), larger)
-        limit, own = self.limit.limit_mib or least, self.own_mib
-        if self.limit.limit_mib is None and self.death.scope == "memcg":
+        known = None if self.death.is_limit_stated else self.limit.limit_mib
+        limit, own = known or least, self.own_mib
+        if known is None and self.death.scope == "memcg":
             # The kernel frees file pages before it kills.
             own = min(own, (self.death.anon_rss_bytes or 0) / MIB)
         return limit >= LEAST_LIMIT_MIB and 0 < own < MOST_OF_ALL * limit

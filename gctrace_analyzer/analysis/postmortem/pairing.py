@@ -259,9 +259,10 @@ def gap_s(one: Death, other: Death) -> float | None:
 
 def _common_clock(one: Death, other: Death) -> _Clock | None:
     """Returns the clock to compare two records by."""
-    is_same = one.source == other.source
     for clock in _CLOCKS:
         has_both = clock(one) is not None and clock(other) is not None
+        # A date with a year and one without are not known to be of the same year.
+        is_same = one.source == other.source and _has_no_year(one) is _has_no_year(other)
         if has_both and (is_same or clock is not _printed_s):
             return clock
     return None

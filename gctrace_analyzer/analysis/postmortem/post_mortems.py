@@ -57,6 +57,7 @@ from gctrace_analyzer.analysis.trend import live_growth
 from gctrace_analyzer.frozen import Plain, frozen
 from gctrace_analyzer.ingest.clock import is_before
 from gctrace_analyzer.ingest.evidence.cgroups import short_name
+from gctrace_analyzer.ingest.evidence.message import STATED
 from gctrace_analyzer.ingest.evidence.wordings import THRESHOLD_KILLERS
 from gctrace_analyzer.units import MIB
 
@@ -186,6 +187,7 @@ def _evidence(
     if death.is_unit and death.limit_bytes is None and not death.is_shared_limit:
         limit_mib = settings.value("container_limit_mib")
         death = replace(death, limit_bytes=limit_mib and int(limit_mib * MIB))
+        death = replace(death, is_limit_stated=STATED in tables["container_states"]["event"])
     if death.is_above:
         death = replace(death, scope="global")
     cycles = enriched.filter(process=match.process) if match else enriched.clear()

@@ -484,7 +484,7 @@ def _buy_time(
             f"To buy time, raise the limit of {size_text(limit)}{of_go}, if the host has room for "
             "more."
         )
-    elif death.killer == "systemd-oomd" and death.reason is None:
+    elif death.killer == "systemd-oomd" and death.scope is None and death.pressure_pct is None:
         yield _FIND_REASON
     elif death.killer == "Talos":
         yield _FIND_TRIGGER

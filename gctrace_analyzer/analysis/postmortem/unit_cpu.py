@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import polars as pl
@@ -11,11 +10,9 @@ from gctrace_analyzer.analysis.postmortem.death import Death
 from gctrace_analyzer.analysis.postmortem.match import match_process
 from gctrace_analyzer.analysis.spans import select
 from gctrace_analyzer.frozen import frozen
-from gctrace_analyzer.units import MIB, duration_text
+from gctrace_analyzer.units import MIB
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-
     from gctrace_analyzer.ingest.read import Log
     from gctrace_analyzer.schema import Row
 
@@ -36,7 +33,6 @@ class Consumed:
     gc_cpu_s: float | None
     gc_cpu_share: float | None
     complete: bool
-    num_gc: int | None
 
 
 def consumed(log: Log, spans: pl.DataFrame) -> list[Consumed]:
@@ -73,7 +69,6 @@ def _consumed(row: Row, log: Log, spans: pl.DataFrame) -> Consumed:
         gc_cpu_s=spent,
         gc_cpu_share=share,
         complete=complete,
-        num_gc=_last_num_gc(row, tables["memstats"]),
     )
 
 
@@ -82,66 +77,3 @@ def _is_whole(process: int, log: Log) -> bool:
     tables = (log.tables["processes"], log.all_processes)
     selected, inputs = (each.filter(process=process)["cycles"].to_list() for each in tables)
     return bool(selected == inputs)
-
-
-def _last_num_gc(row: Row, memstats: pl.DataFrame) -> int | None:
-    """Returns NumGC of the last MemStats dump of the same container."""
-    identifier = row["container_id"]
-    if not identifier or memstats.is_empty():
-        return None
-    dumps = memstats.filter(
-        pl.any_horizontal(
-            pl.lit(identifier).str.starts_with(pl.col(name).fill_null("-"))
-            for name in ("ident", "container_id")
-        )
-    )["num_gc"].drop_nulls()
-    return int(dumps[-1]) if len(dumps) else None
-
-
-SAME_WORK = 0.02
-"""Relative difference of the total allocation. Below it, two runs did the same work."""
-
-MANY_TIMES = 3.0
-"""Ratio of the GC cycles of two runs with the same work that is not chance."""
-
-
-def compared(tables: Mapping[str, pl.DataFrame]) -> Iterator[str]:
-    """Yields a sentence for each pair of runs with the same work, one with far more GC.
-
-    GC cycles and allocation come from MemStats dumps, the CPU time from systemd units.
-    """
-    dumps = tables["memstats"].drop_nulls(["total_alloc_bytes", "num_gc"])
-    if dumps.is_empty():
-        return
-    identity = ["host", "ident", "container", "container_id", "pod"]
-    last = dumps.group_by(identity, maintain_order=True).agg(
-        pl.col("total_alloc_bytes", "num_gc", "alloc_bytes").last()
-    )
-    cpu = {
-        event["container_id"]: event["cpu_s"]
-        for event in tables["unit_events"].filter(event="consumed").iter_rows(named=True)
-        if event["container_id"]
-    }
-    rows = last.sort("num_gc").to_dicts()
-    for few, many in pairwise(rows):
-        difference = abs(few["total_alloc_bytes"] - many["total_alloc_bytes"])
-        same = difference <= SAME_WORK * many["total_alloc_bytes"]
-        if same and few["num_gc"] and many["num_gc"] >= MANY_TIMES * few["num_gc"]:
-            total = many["total_alloc_bytes"] / MIB
-            spent = [_cpu_of(row, cpu) for row in (few, many)]
-            cpu_text = ""
-            if spent[0] is not None and spent[1] is not None:
-                less, more = duration_text(spent[0]), duration_text(spent[1])
-                cpu_text = f" and {more} instead of {less} of CPU time"
-            yield (
-                f"For the same work ({total:,.0f} MiB allocated) {many['ident'] or 'one run'} "
-                f"needed {many['num_gc']:,} instead of {few['num_gc']:,} GC cycles{cpu_text}: "
-                "something kept its heap goal low, such as a memory limit (GOMEMLIMIT) below "
-                "what the program needs."
-            )
-
-
-def _cpu_of(row: Row, cpu: Mapping[str, float]) -> float | None:
-    """Returns the CPU time of the container with the name or id of the row."""
-    named = [name for name in (row["ident"], row["container_id"]) if name]
-    return next((s for key, s in cpu.items() if any(key.startswith(n) for n in named)), None)

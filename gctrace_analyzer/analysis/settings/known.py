@@ -248,11 +248,6 @@ def known_of_container(
         if value := getattr(death, name):
             own &= pl.col(name).is_null() | (pl.col(name) == value)
     states = tables["container_states"]
-    if len(states) == 1 and tables["oom_kills"].select("unit", "comm").n_unique() == 1:
-        # `systemctl show` for a single unit may lack its name.
-        limit = pl.col("memory_limit_bytes").replace(0, None).fill_null(math.inf)
-        fits = limit >= (death.anon_rss_bytes or 0)
-        own |= pl.all_horizontal(pl.col(of).is_null()) & fits
     containers = {"container_states": states.filter(own)}
     none = {name: tables[name].clear() for name in ("processes", "cycles", "memstats")}
     return known(given, {**tables, **none, **containers})
@@ -281,7 +276,7 @@ def _of_container(row: dict[str, Any] | None) -> dict[str, Known]:
         return {}
     # Metrics do not show the state of the container, and platforms only its end.
     source = "message of the platform" if row["error"] else "Kubernetes metrics"
-    is_named = row["container_id"] or (row["name"] if row["pod"] else not row["error"])
+    is_named = row["container_id"] or (row["name"] and row["pod"]) or not row["error"]
     about_state = ("status", "last_status", "event", "reason", "oom_killed")
     is_state = is_named and any(row[name] for name in about_state)
     name = row["name"] or row["container"]
@@ -289,6 +284,8 @@ def _of_container(row: dict[str, Any] | None) -> dict[str, Known]:
     where = ", ".join(filter(None, (f"state of the {what}" if is_state else source, name)))
     if row["event"] == STATED:
         where = f"{PurePath(str(row['source'])).name}:{row['line_no']}"
+    elif row["is_limit_stated"]:
+        where = PurePath(str(row["source"])).name
     is_soft = row["event"] == SLOWED
     values = {
         "memory_limit_mib": _mib(row["gomemlimit_bytes"]),

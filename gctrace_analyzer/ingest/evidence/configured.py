@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     import polars as pl
 
     from gctrace_analyzer.ingest.evidence.message import Message, Row
+    from gctrace_analyzer.ingest.gctrace.lines import Blocks
 
 _INDENT = r"^[\s>-]{0,40}"
 _VARIABLE = (
@@ -94,6 +95,7 @@ RAMInBytes). In Kubernetes 512M is decimal, and 512m less than a byte."""
 
 _OF_COMPOSE = re.compile(r"(?P<size>\d+(?:\.\d+)?)(?P<size_unit>[bkmgBKMG])[bB]?")
 _LIMIT_BYTES = "memory_limit_bytes"
+_LIMITED, _MINOR = {_LIMIT_BYTES, _SWAP_BYTES, _BOTH}, {"cpu_limit", "go_version"}
 _COLUMNS = {"memory": _LIMIT_BYTES, "cpu": "cpu_limit"}
 _LEFT = "The input states {}, which may be of another run: specify what this program ran with."
 
@@ -126,6 +128,11 @@ class _Stated(NamedTuple):
     line_no: int
     in_command: bool
     of_one_run: bool
+
+    @property
+    def quoted(self) -> str:
+        """Its text and line."""
+        return f"`{self.text}` (line {self.line_no})"
 
 
 _SHOWN = 60
@@ -209,10 +216,46 @@ def _usable(
         is_late = first.in_command and 0 < first_cycle < first.line_no
         is_small = column == _LIMIT_BYTES and float(first.value) < live_bytes
         if others or is_late or is_small:
-            left += [f"`{stated.text}` (line {stated.line_no})" for stated in values.values()]
+            left += [stated.quoted for stated in values.values()]
         else:
             usable[column] = first
     return usable, list(dict.fromkeys(left))
+
+
+_NAMES = re.compile(
+    r"^[\s>]*(?:- )?(?:container_)?name: *[\"']?([a-z0-9][\w.-]*)|\s--name[ =](\S+)",
+    re.MULTILINE,
+)
+"""The names of containers and pods in a manifest or command."""
+
+
+def _is_of(setting: _Stated, row: Row, blocks: Blocks) -> bool | None:
+    """Returns whether a setting is that of a container or victim; None if nothing shows it.
+
+    In one block of code, it is; in two, the names in that of the setting decide.
+    """
+    if setting.column == "go_version" or blocks.at(setting.line_no) == blocks.at(
+        row["line_no"]
+    ):
+        return True
+    names = {"".join(groups) for groups in _NAMES.findall(blocks.above(setting.line_no))}
+    # The kernel names programs, not containers.
+    own = {row.get(name) for name in ("name", "container", "pod")} - {None}
+    if not names or not own:
+        return None
+    return any(f"{mine}-".startswith(f"{name}-") for mine in own for name in names)
+
+
+_DESCRIBES = re.compile(
+    r"\b(?:kubectl|oc) (?:-n \S+ )?describe (?:pods?|po)[ /](?:-n \S+ )?([a-z0-9][a-z0-9.-]*)"
+)
+
+
+def name_described(rows: Iterable[Row], blocks: Blocks) -> None:
+    """Adds the name of its pod to an excerpt of `kubectl describe pod`, from its command."""
+    for row in rows:
+        if not row.get("pod") and (named := _DESCRIBES.findall(blocks.above(row["line_no"]))):
+            row["pod"] = named[-1]
 
 
 def _killed(rows: Iterable[Row]) -> tuple[str | None, int]:
@@ -228,7 +271,7 @@ def _add_limit(kills: Iterable[Row], facts: Row) -> None:
     """Adds the limits that the input states to the kills at a limit of unknown size."""
     for row in kills:
         if row.get("scope") == "memcg" and not row.get("limit_bytes"):
-            row["limit_bytes"] = facts[_LIMIT_BYTES]
+            row |= {"limit_bytes": facts[_LIMIT_BYTES], "is_limit_stated": True}
             row.setdefault(_SWAP_BYTES, facts.get(_SWAP_BYTES))
 
 
@@ -239,6 +282,7 @@ def add(
     kills: Sequence[Row],
     events: Sequence[Row],
     cycles: Sequence[pl.DataFrame],
+    blocks: Blocks,
 ) -> Iterator[str]:
     """Adds the settings that the input states to the only container in it; yields a note.
 
@@ -247,25 +291,29 @@ def add(
     prints sizes, which may be the host's memory, only a limit of the same size counts.
     """
     rows = [*states, *described]
-    if len({row.get("name") or row.get("container") or row.get("pod") for row in rows}) > 1:
-        return
+    named = {row.get("name") or row.get("container") or row.get("pod") for row in rows}
     # The container's own record shows its present setting.
     known = {name for row in rows for name, value in row.items() if value}
     printed = {row.get("memory_of_host_bytes") for row in rows} - {None}
     first_cycle = next((frame["line_no"][0] for frame in cycles if len(frame)), 0)
     place, first_kill = _killed(kills or events)
     live: list[Any] = [frame["heap_live_mib"].max() for frame in cycles]
+    ended = [] if first_cycle else rows or kills
+    agrees: dict[_Stated, set[bool | None]] = {
+        setting: {_is_of(setting, row, blocks) for row in ended} or {True}
+        for setting in _stated(messages, first_cycle or first_kill)
+        if setting.column not in known
+        and (not printed or setting.column != _LIMIT_BYTES or setting.value in printed)
+    }
     usable, left = _usable(
-        (
-            setting
-            for setting in _stated(messages, first_cycle or first_kill)
-            if setting.column not in known
-            and (not printed or setting.column != _LIMIT_BYTES or setting.value in printed)
-        ),
+        (setting for setting in agrees if agrees[setting] != {False}),
         first_cycle or first_kill,
         MIB * max(filter(None, live), default=0.0),
     )
-    facts: Row = {column: setting.value for column, setting in usable.items()}
+    own = {column for column, setting in usable.items() if True in agrees[setting]}
+    taken = set() if len(named) > 1 else own | _LIMITED
+    left += [setting.quoted for name, setting in usable.items() if name not in taken | _MINOR]
+    facts: Row = {name: setting.value for name, setting in usable.items() if name in taken}
     limit: Any = facts.get(_LIMIT_BYTES)
     # No process has more memory than the limit that it reached.
     if limit is not None and any((row.get("anon_rss_bytes") or 0) > limit for row in kills):
@@ -275,6 +323,7 @@ def add(
     for row in rows:
         row |= facts
         if _LIMIT_BYTES in facts:
+            row["is_limit_stated"] = _LIMIT_BYTES not in own
             row.pop("memory_of_host_bytes", None)
     if not rows and (first_cycle or place):
         line_no = max((setting.line_no for setting in usable.values()), default=0)

@@ -19,6 +19,7 @@ from gctrace_analyzer.ingest.evidence import (
     words,
 )
 from gctrace_analyzer.ingest.gctrace import bench_lines, fatal
+from gctrace_analyzer.ingest.gctrace.lines import Blocks
 from gctrace_analyzer.ingest.memstats import log_messages
 from gctrace_analyzer.ingest.metrics import runtime_lines
 
@@ -56,6 +57,7 @@ def read(
     described: Sequence[Row] = (),
     runs_on: Callable[[int], bool] = lambda _: False,
     cycles: Sequence[pl.DataFrame] = (),
+    text: str = "",
 ) -> Rows:
     """Returns the rows that the messages contain, by table.
 
@@ -65,6 +67,7 @@ def read(
             stopped is added to its row.
         runs_on: whether the process whose records precede a line has more of them after it.
         cycles: the GC cycles between the messages.
+        text: the beginning of the input, whose blocks of code may be of several programs.
     """
     every = messages
     messages = [message for message in messages if not words.COMMAND.search(message.text)]
@@ -95,7 +98,9 @@ def read(
     shown = kubernetes.shown_by_top(messages, [*described, *states])
     # A setting in the input may belong to the only container, but to none of several.
     states += shown if len(shown) == 1 else []
-    stated = [*configured.add(every, states, described, kills, ends, cycles)]
+    blocks = Blocks(text)
+    configured.name_described(described, blocks)
+    stated = [*configured.add(every, states, described, kills, ends, cycles, blocks)]
     states += shown if len(shown) > 1 else []
     rows["runtime_fatal"] = fatal.read(events)
     crashes = () if rows["runtime_fatal"] else fatal.crashes(events)

@@ -112,7 +112,7 @@ def shown_by_top(messages: Iterable[Message], known: Sequence[Row]) -> list[Row]
         else:
             of_container = dict(zip(names, cells, strict=True))
             size = numbers.whole(quantity(of_container[_MEMORY]))
-            name, is_node = of_container.get("NAME"), "MEMORY%" in names
+            name, is_node = of_container.get("NAME"), names[-1] != _MEMORY
             pod = of_container.get("POD") or (None if is_node else name)
             row: Row = {
                 "line_no": message.line_no,

@@ -75,7 +75,7 @@ _USED = re.compile(
     r"(?: being more than (?P<used_limit_pct>\d{1,3}(?:\.\d{1,2})?)%)?"
 )
 _OOMD_CUT = re.compile(
-    r"systemd-oomd.{0,40}?(?:Killed|Marked) (?P<cgroup>/\S+)(?: for| due|\s*$)"
+    r"(?:systemd-oomd.{0,40}?(?:Killed|Marked)|\bMarked) (?P<cgroup>/\S+)(?: for| due|\s*$)"
 )
 """A message that a pager cut, or a terminal wrapped, before its reason."""
 
@@ -178,8 +178,9 @@ def _cut_kill(match: re.Match[str], before: Iterable[Message]) -> Row:
     seen = [
         row for message in before if (row := _pressure(message.text)) and "cgroup" not in row
     ]
-    is_pressure = "due to memory pressure" in match.string
-    return {"killer": "systemd-oomd"} | killed | (seen[-1] if seen and is_pressure else {})
+    if "due to memory p" not in match.string:
+        return {"killer": "systemd-oomd"} | killed
+    return {"killer": "systemd-oomd", "reason": "memory_pressure", **killed, **dict(*seen[-1:])}
 
 
 def _shown(messages: Iterable[Message]) -> Iterator[Row]:

@@ -416,7 +416,7 @@ KILLERS: tuple[Killer, ...] = tuple(
         ("earlyoom", True,
             r"(?:sending SIG(?:TERM|KILL) to|killing) process (?P<pid>\d{1,10})(?: uid "
             r'(?P<uid>\d{1,10}))? "(?P<comm>.{0,64}?)"(?: with .{8,9})?(?:: (?:badness|oom_score) '
-            rf"(?P<score>-?\d{{1,10}})|$)(?:.{{0,64}}?VmRSS (?P<anon_rss_mib>{_MIB}) MiB)?"),
+            rf"(?P<score>-?\d{{1,10}})|:?$)(?:.{{0,64}}?VmRSS (?P<anon_rss_mib>{_MIB}) MiB)?"),
         ("earlyoom", False,
             rf"mem avail: *(?P<available_mib>{_MIB}) of +(?P<host_mib>{_MIB}) MiB"
             rf"(?:.{{0,40}} free: +{_MIB} of +(?P<swap_limit_mib>{_MIB}) MiB)?"),

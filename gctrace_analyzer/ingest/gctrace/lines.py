@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from bisect import bisect
+
 import polars as pl
 
 SEPARATOR = b"\x01"
@@ -44,6 +46,25 @@ _FENCE = "^[ >]*```"
 def fences_of(text: str) -> pl.Series:
     """Returns the lines where blocks of code begin and end, counted from 1."""
     return lines_with(text, _FENCE) if "```" in text else pl.Series(dtype=pl.Int64)
+
+
+class Blocks:
+    """The blocks of code of a text, and the prose between them, which is one block too.
+
+    Each is of one command, host and time. Records in two blocks are only known to be of the same
+    program by a name.
+    """
+
+    def __init__(self, text: str = "") -> None:
+        self._lines, self._fences = text.split("\n"), fences_of(text).to_list()
+
+    def at(self, line_no: int) -> int:
+        """Returns the number of the block that has this line."""
+        return bisect(self._fences, line_no)
+
+    def above(self, line_no: int) -> str:
+        """Returns the text of the block up to this line."""
+        return "\n".join(self._lines[[0, *self._fences][self.at(line_no)] : line_no])
 
 
 def lines_with(text: str, pattern: str) -> pl.Series:

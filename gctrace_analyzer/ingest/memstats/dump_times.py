@@ -7,14 +7,13 @@ matter, so a time without a date or zone is enough.
 from __future__ import annotations
 
 import re
-from bisect import bisect
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import polars as pl
 
 from gctrace_analyzer.ingest import clock
-from gctrace_analyzer.ingest.gctrace.lines import fences_of
+from gctrace_analyzer.ingest.gctrace.lines import Blocks
 from gctrace_analyzer.ingest.wrappers import timestamps
 from gctrace_analyzer.ingest.wrappers.formats import MONTH, WEEKDAY
 
@@ -116,8 +115,7 @@ def add(rows: Iterable[Row], text: str, source: str) -> None:
                     row["elapsed_s"] = elapsed
                 return
     # As with several files, nothing shows whether blocks of code are of the same run.
-    fences = fences_of(text).to_list()
-    block = [bisect(fences, row["line_no"]) for row in dumps]
+    block = [*map(Blocks(text).at, at)]
     if len({*block}) > 1 and not any(row.get("last_gc_unix_ns") for row in dumps):
         for row, number in zip(dumps, block, strict=True):
             row["target"] = " ".join(map(str, (source, number, *map(row.get, _IDENTITY))))

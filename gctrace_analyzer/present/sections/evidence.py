@@ -403,13 +403,10 @@ def memory_notes(report: Report) -> list[str]:
     """Returns sentences on what the figures of the dumps and the scavenger's lines mean."""
     if report.analysis.tables["memstats"].is_empty():
         return [*memory_sentences(report)]
-    from gctrace_analyzer.analysis.postmortem.unit_cpu import compared
-
     return [
         *costs_not_shown(report),
         *(text for memory in report.analysis.memory for text in memory.advice),
         *memory_sentences(report),
-        *compared(report.analysis.tables),
     ]
 
 
@@ -428,11 +425,10 @@ def units(report: Report) -> Table | None:
                 duration(unit.cpu_s),
                 "–" if unit.memory_peak_mib is None else in_tenths(unit.memory_peak_mib),
                 part,
-                "–" if unit.num_gc is None else f"{unit.num_gc:,}",
             )
         )
-    head = ("CPU used (systemd)", "CPU", "memory peak", "GC share", "GCs")
-    return Table(head, "lrrrr", rows).without(NONE)
+    head = ("CPU used (systemd)", "CPU", "memory peak", "GC share")
+    return Table(head, "lrrr", rows).without(NONE)
 
 
 def settings(report: Report) -> str | None:

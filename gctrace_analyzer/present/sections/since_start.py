@@ -112,10 +112,11 @@ def _between(dumps: pl.DataFrame) -> Iterator[str]:
     if allocated > 0:
         of = ", if they are of the same run" * (counters["process"].n_unique() > 1)
         ends = (place(*ends) for ends in counters.select("source", "line_no").rows())
+        digit: Any = counters["resolution_bytes"].max() or 0
         which = "two dumps" if len(dumps) == 2 else f"dumps of {' and '.join(ends)}"
         yield (
             f"Between the {which}{of}, the program ran {count(cycles, 'GC cycle')} and allocated "
-            f"{mib(allocated / MIB)}; they have no times, so there are no rates."
+            f"{rounded(allocated / MIB, digit / MIB)}; they have no times, so there are no rates."
         )
 
 

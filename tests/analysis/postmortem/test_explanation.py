@@ -230,16 +230,6 @@ def test_memory_pressure_is_no_limit() -> None:
     assert [text[:36] for text in found.advice] == ["Find out what needs memory in that g"]
 
 
-def test_after_a_failed_probe_what_gc_cost_is_said() -> None:
-    facts: dict[str, Any] = {
-        "proven": False,
-        "stopped_by": "its liveness or startup probe failed",
-    }
-    (reading,) = explained(**facts, gc_cpu_share=0.0006, stw_max_ms=3.3).reading
-    assert reading.endswith("GC took 0.06 % of the CPU, and the longest pause was 3.3 ms.")
-    assert "GC" not in explained(**facts).reading[0]
-
-
 def test_why_the_heap_grew_is_asked_after_a_kill_that_proves_nothing() -> None:
     assert len(explained(proven=False).advice) == 1
     for facts, which in (({"growth": LASTING}, "why"), ({"live_before_mib": 120}, "whether")):

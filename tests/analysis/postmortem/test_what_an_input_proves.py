@@ -181,7 +181,7 @@ COMPOSE = """    deploy:
 def test_a_limit_of_a_manifest_may_be_that_of_the_cgroup(block: str, size: str) -> None:
     kill = KILLED.format("api").replace("Killed", "Memory cgroup out of memory: Killed")
     (death,) = read_text(f"{kill}\n{block}").post_mortems()
-    own = f"If the limit in the input, {size}, is that of its cgroup, it reached it."
+    own = f"If the limit in the input, {size}, is its own, it reached it."
     unknown = "It reached the memory limit of its cgroup or of one above it."
     assert death.reading[0] == (own if size else unknown)
 
@@ -468,3 +468,139 @@ def test_kills_by_hand_and_others_were_not_all_for_lack_of_memory() -> None:
     text = "".join(_OF_HOST.format(n, line) for n, line in enumerate(lines))
     said = " ".join(str(read_text(text).summary()).split())
     assert "were killed by the kernel's OOM killer" in said
+
+
+FENCE = "```\n"
+KILLED_POD = (
+    "Name:         {pod}\nContainers:\n  {container}:\n    Last State:     Terminated\n"
+    "      Reason:       OOMKilled\n      Exit Code:    137\n    Restart Count:  3\n"
+)
+MANIFEST = (
+    "spec:\n  containers:\n  - name: {name}\n    resources:\n      limits:\n"
+    "        memory: 256Mi\n    env:\n    - name: GOMEMLIMIT\n      value: 200MiB\n"
+)
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("api", "It reached its limit: 256 MiB (or its host was short of memory)."),
+        ("worker", "It reached its memory limit (or its host was short of memory)."),
+    ],
+)
+def test_the_limit_of_another_block_is_that_of_the_container_with_its_name(
+    name: str, said: str
+) -> None:
+    state = KILLED_POD.format(pod="api-7d9f8c6b5d-abcde", container="api")
+    run = read_text(
+        f"{FENCE}{state}{FENCE}Its manifest:\n{FENCE}{MANIFEST.format(name=name)}{FENCE}"
+    )
+    (death,) = run.post_mortems()
+    assert said in death.reading[0]
+    assert ("GOMEMLIMIT was 200 MiB" in str(death)) is (name == "api")
+
+
+def test_the_limit_of_a_block_without_a_name_may_be_of_another_program() -> None:
+    listed = "NAME                  READY  STATUS     RESTARTS\napi-7d9f8c6b5d-abcde  0/1  OOMKilled  1\n"
+    limits = "Limits:\n  cpu:     500m\n  memory:  256Mi\n"
+    run = read_text(f"{FENCE}{listed}{FENCE}{FENCE}{limits}{FENCE}")
+    (death,) = run.post_mortems()
+    assert "If the limit in the input, 256 MiB, is its own, it reached it (or its" in str(death)
+
+
+def test_the_settings_of_another_block_are_not_those_of_what_the_kernel_killed() -> None:
+    kill = (
+        "Jan 10 10:00:00 n1 kernel: Memory cgroup out of memory: Killed process 9 (index) "
+        "total-vm:2048000kB, anon-rss:262144kB, file-rss:1024kB, shmem-rss:0kB\n"
+    )
+    text = f"{FENCE}{MANIFEST.format(name='web')}{FENCE}{FENCE}{kill}{FENCE}"
+    (death,) = read_text(text).post_mortems()
+    assert "If the limit in the input, 256 MiB, is its own" in str(death)
+    assert "GOMEMLIMIT was" not in str(death)
+
+
+def test_a_part_of_a_description_is_of_the_pod_that_its_command_names() -> None:
+    listed = "NAME                  READY  STATUS   RESTARTS\napi-7d9f8c6b5d-abcde  1/1  Running  7\n"
+    part = KILLED_POD.split("\n", 1)[1].format(container="api")
+    command = "kubectl describe pod api-7d9f8c6b5d-vwxyz\n\n"
+    run = read_text(f"{FENCE}{listed}{FENCE}{FENCE}{command}{part}{FENCE}")
+    assert [death.pod for death in run.post_mortems()] == ["api-7d9f8c6b5d-vwxyz"]
+
+
+def test_a_dump_in_the_text_around_a_kill_need_not_be_of_the_same_program() -> None:
+    kill = (
+        "kernel: Out of memory: Killed process 9 (index) total-vm:2048000kB, anon-rss:1262144kB"
+    )
+    dump = "Alloc = 12 MiB\tTotalAlloc = 300 MiB\tSys = 71 MiB\tNumGC = 42"
+    (death,) = read_text(f"{FENCE}{kill}\n{FENCE}{FENCE}{dump}\n{FENCE}").post_mortems()
+    assert "The last MemStats dump, if it is of the same program, shows 12 MiB" in str(death)
+    assert death.advice[0].startswith("If index is written in Go, ")
+
+
+OF_GROUP = (
+    "memory: usage 65536kB, limit 65536kB, failcnt 9\n{0}Memory cgroup stats for /{1}:\n{0}"
+)
+OF_GROUP += (
+    "Memory cgroup out of memory: Killed process {2} (vm) total-vm:90000kB, anon-rss:60000kB\n"
+)
+
+
+def test_kills_in_two_groups_with_and_without_a_year_are_neither_joined_nor_apart() -> None:
+    first = "Feb  3 19:57:08 h kernel: "
+    second = "[Thu May  9 14:52:38 2024] "
+    text = "".join(
+        f"{FENCE}{begin}{OF_GROUP.format(begin, group, pid)}{FENCE}"
+        for begin, group, pid in ((first, "one", 7), (second, "two", 8))
+    )
+    verdict = read_text(text).report().verdict
+    assert verdict is not None
+    assert "apart" not in verdict.sentence
+    assert "In 1 of these kills: It reached the limit of /one" in verdict.sentence
+
+
+def test_what_earlyoom_asked_to_end_is_read_from_a_wrapped_line() -> None:
+    text = (
+        "Jan 27 23:13:00 earlyoom: low memory! at or below SIGTERM limits: mem 5.00%, swap 90%\n"
+        'Jan 27 23:13:01 earlyoom: sending SIGTERM to process 803 uid 1000 "indexer":\n'
+        "                         oom_score 1489, VmRSS 7013 MiB\n"
+    )
+    (death,) = read_text(text).post_mortems()
+    assert (death.kind, death.victim, death.pid) == ("SIGTERM", "indexer", 803)
+
+
+def test_memory_pressure_is_the_reason_even_if_a_pager_cut_the_line() -> None:
+    text = (
+        "Feb 15 17:10:20 h systemd-oomd[949]: Killed /user.slice/app.scope due to memory p>\n"
+    )
+    (death,) = read_text(text).post_mortems()
+    assert death.cause == "by systemd-oomd for memory pressure"
+    assert "nearly full" not in str(death)
+    assert "memory and swap of the host" not in str(death)
+
+
+def test_a_slice_is_the_only_place_of_a_kill_that_nothing_else_reports() -> None:
+    line = "{}: A process of this unit has been killed by the OOM killer.\n"
+    (death,) = read_text(line.format("batch.slice")).post_mortems()
+    assert death.victim == "batch.slice"
+    both = read_text(line.format("api.service") + line.format("batch.slice")).post_mortems()
+    assert [death.victim for death in both] == ["api.service"]
+
+
+def test_a_limit_in_a_unit_file_may_be_that_of_another_unit() -> None:
+    file = "[Service]\nMemoryMax=4G\nRestart=always\n"
+    kill = "api.service: A process of this unit has been killed by the OOM killer.\n"
+    (death,) = read_text(f"{FENCE}{file}{FENCE}{FENCE}{kill}{FENCE}").post_mortems()
+    assert "If the limit in the input, 4,096 MiB, is its own, it reached it" in str(death)
+
+
+@pytest.mark.parametrize("path", ["/system.slice/api.service", "/system.slice/docker-7f.scope"])
+def test_a_wrapped_decision_of_systemd_oomd_without_its_prefix_has_its_reason(
+    path: str,
+) -> None:
+    text = (
+        f"Marked {path} for killing due to memory pressure\n"
+        "  for /system.slice being 65.15% > 50.00% for > 20s with reclaim activity\n"
+    )
+    (death,) = read_text(text).post_mortems()
+    assert death.cause == "by systemd-oomd for memory pressure"
+    assert "waited for memory 65.15 % of the time" in str(death)
