@@ -611,7 +611,7 @@ SEGMENTS = (
     Column("gc_cpu_share", "Float64", "0–1", "GC CPU as a share of all CPU, without idle marking", "as in the summary"),
     Column("assist_share_of_gc_cpu", "Float64", "0–1", "share of GC CPU spent in mark assists", "as in the summary"),
     Column("alloc_mib_per_s", "Float64", "MiB/s", "allocation rate", "as in the summary"),
-    Column("live_heap_p50_mib", "Float64", "MiB", "marked live heap, median", "heap_live_mib"),
+    Column("live_heap_p50_mib", "Float64", "MiB", "marked live heap, median over the cycles", "heap_live_mib"),
     Column("effective_gogc_p50", "Float64", "%", "effective GOGC, median", "effective_gogc"),
 )  # fmt: skip
 
@@ -774,11 +774,11 @@ SUMMARY = (
     Column("stw_max_ms", "Float64", "ms", "longest pause; of gctrace as its line prints it", _SUMMARY),
     Column("alloc_total_mib", "Float64", "MiB", "total allocation; estimated from gctrace, where whole spans and whole MiB count", _SUMMARY),
     Column("alloc_mib_per_s", "Float64", "MiB/s", "allocation rate", _SUMMARY),
-    Column("live_heap_p50_mib", "Float64", "MiB", "marked live heap, median", _SUMMARY),
+    Column("live_heap_p50_mib", "Float64", "MiB", "marked live heap, median over the cycles", _SUMMARY),
     Column("true_live_heap_mib", "Float64", "MiB", "mean live heap, without what is allocated during marking", _SUMMARY),
     Column("live_heap_max_mib", "Float64", "MiB", "largest marked live heap", _SUMMARY),
     Column("heap_peak_mib", "Float64", "MiB", "largest heap at a mark termination", _SUMMARY),
-    Column("heap_goal_p50_mib", "Float64", "MiB", "heap goal, median", _SUMMARY),
+    Column("heap_goal_p50_mib", "Float64", "MiB", "heap goal, median over the cycles", _SUMMARY),
     Column("effective_gogc_p50", "Float64", "%", "effective GOGC, median", _SUMMARY),
     *_with_ends("live_heap_growth_mib_per_h", "MiB/h", "robust slope of the live heap", _SUMMARY, "lower end of the 95 % interval of that slope", "upper end of the 95 % interval of that slope"),
     Column("log_check_points", "Float64", "points", "largest difference between reconstructed and printed GC CPU", _SUMMARY),
