@@ -811,7 +811,7 @@ FLEET = (
     Column("headline", "String", "", "the verdict of its report: consequence and cause", "report()"),
     Column("action", "String", "", "what to do, as in its report; null: not read in full", "report()"),
     Column("grows", "Boolean", "", "whether its report begins with a live heap that grows", "report()"),
-    Column("needed_limit_mib", "Float64", "MiB", "lowest GOMEMLIMIT that leaves its live heap room; null: the limit is not the problem, or it is not known how far", "report()"),
+    Column("needed_limit_mib", "Float64", "MiB", "GOMEMLIMIT that leaves its live heap room, 1.5 times the lowest that does not thrash; null: the limit is not the problem, or it is not known how far", "report()"),
     Column("episodes", "Int64", "", "number of episodes", "episodes()"),
     Column("worst_episodes", "Episodes", "", "the three worst: kind, severity, start_s, end_s, reason", "episodes()"),
     Column("thrash_s", "Float64", "s", "time spent in limit thrashing", "episodes()"),
