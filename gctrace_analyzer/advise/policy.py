@@ -412,6 +412,11 @@ def _add_risks(first: Row, present: Row, predictor: Predictor) -> None:
         risks.append(still)
     if predictor.may_ignore_limit and first["memory_limit_mib"] and not predictor.now.limit:
         risks.append(NEEDS_1_19)
+    is_unknown = predictor.now.gogc is None and predictor.settings.value("gogc") is None
+    if is_unknown and first["gogc"] is None and not first["now"]:
+        risks.append(
+            "GOGC is unknown, and GOGC=off replaces it: specify it (`--gogc`) to keep it"
+        )
     if reason := why_no_limit(predictor):
         risks.append(reason)
     elif predictor.room_mib is None and (
