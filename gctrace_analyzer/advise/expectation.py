@@ -117,13 +117,13 @@ def promised_by(
                     source += "; whether that GOMEMLIMIT was set is unknown"
                 return of_row(row), source
         several = f"{promised_in}: {', '.join(map(_setting, rows))}"
+        name = _text(gogc, limit)
         if gogc is None and (ends := _gogc_ends(after)) is not None:
             name = f"GOGC{range_name(*ends)}"
-            return {}, f"another setting was deployed ({name}; {several})"
-        if gogc is None and not after.by_limit:
+        elif gogc is None and not after.by_limit:
             why = "its heap goals do not show GOGC; specify what it ran with (`--gogc`)"
             return {}, f"{why}; {several}"
-        return {}, f"another setting was deployed ({_text(gogc, limit)}; {several})"
+        return {}, f"another setting was deployed ({name}; {several})"
 
     return promised
 

@@ -320,8 +320,8 @@ def _worth_it(
         dearer = beyond_bounds(closest, wanted.dear(), present, aim)
         return None, dearer or (enough if is_low and not closest.number else closest.reason)
     if aim == "balanced":
-        # A balanced choice has weighed CPU against memory already.
-        if not is_low and predictor.differs_since_s is not None:
+        # A balanced choice has weighed CPU against memory; GC CPU that is low is no reason.
+        if predictor.differs_since_s is not None and present["gc_cpu_share"] > least_cpu:
             passing[0]["why"] += f"; {enough}"
         return passing[0], ""
     quantity = QUANTITY[aim]

@@ -141,11 +141,9 @@ def setting_text(setting: pl.Expr) -> pl.Expr:
     return (
         pl.when(most.is_not_null())
         .then(pl.format("differs by process: {} to {}MiB", variable, most.cast(pl.Int64)))
-        .otherwise(
-            pl.concat_str(
-                [pl.format("GOGC={}", gogc), variable], separator=" ", ignore_nulls=True
-            )
-        )
+        .when(gogc.is_null())
+        .then(variable)
+        .otherwise(pl.format("GOGC={}{}", gogc, pl.format(" {}", variable).fill_null("")))
     )
 
 

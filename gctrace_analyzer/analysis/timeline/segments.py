@@ -79,7 +79,8 @@ def segments(enriched: pl.DataFrame, episodes: pl.DataFrame | None = None) -> pl
         enriched: what `episodes.enrich` returns.
         episodes: `schema.EPISODES`; those of limit-thrash are segments.
     """
-    timed = complete(enriched, "start_s").with_columns(thrashes=_thrashes(episodes))
+    thrashes = _thrashes(pl.col("start_s"), episodes)
+    timed = complete(enriched, "start_s").with_columns(thrashes=thrashes)
     return _of_numbered(timed if timed.is_empty() else _numbered(timed, DEFAULT))
 
 
@@ -88,12 +89,9 @@ LEAST_S = 30.0
 """Intervals, and seconds. A shorter level of dumps is not a phase."""
 
 
-def _thrashes(episodes: pl.DataFrame | None) -> pl.Expr:
+def _thrashes(begin: pl.Expr, episodes: pl.DataFrame | None) -> pl.Expr:
     """Returns whether a cycle, or an interval between dumps, begins in an episode of thrashing."""
-    rows = (
-        [] if episodes is None else episodes.filter(kind="limit-thrash").iter_rows(named=True)
-    )
-    begin = pl.coalesce("start_s", "begin_s")
+    rows = [] if episodes is None else episodes.filter(kind="limit-thrash").to_dicts()
     inside = (
         pl.col("process").eq_missing(pl.lit(row["process"]))
         & begin.is_between(row["start_s"], row["end_s"], closed="left")
@@ -119,7 +117,8 @@ def segments_of_spans(
     """
     if not spans.width or spans.is_empty():
         return schema.empty("segments")
-    spans = spans.with_columns(thrashes=_thrashes(episodes))
+    begin = pl.coalesce("start_s", "begin_s")
+    spans = spans.with_columns(thrashes=_thrashes(begin, episodes))
     numbered = pl.concat(_numbered_spans(part) for part in by_process(spans))
     # An idle program collects every two minutes, because the runtime forces it.
     most = 1 / thresholds.periodic_s[0]
