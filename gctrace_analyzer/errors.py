@@ -96,7 +96,10 @@ def no_attribute(owner: str, name: str, valid: Iterable[str], where: str) -> Att
 
     `where` is the text to write instead, if known.
     """
-    near = "" if where or name.startswith("_") else meant(name, valid)
+    near = ""
+    if not where and not name.startswith("_"):
+        known = [one for one in valid if not one.startswith("_")]
+        near = meant(name, known) or f" Known: {list_of(known, name)}."
     return AttributeError(f"{owner} has no attribute {name!r}.{where}{near}")
 
 

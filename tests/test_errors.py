@@ -161,6 +161,7 @@ untyped: Any = gca
         (lambda _: gca.read("nosuch-*.log"), OSError, "no file matches this pattern"),
         (lambda run: run.tabel, AttributeError, r"'Run' has no .*Did you mean table\?"),
         (lambda run: run.summary().gc_cpu, AttributeError, r"Did you mean gc_cpu_share\?"),
+        (lambda run: run.summary().nosuch, AttributeError, r"Known: .*gc_cpu_share, .*span_s"),
         (lambda run: untyped.compare(run, run).framee, AttributeError, r"Did you mean frame\?"),
         (lambda _: untyped.raed(LOG), AttributeError, r"Did you mean read\?"),
         (lambda _: untyped.explain("GC016"), AttributeError, "`gctrace-analyze explain`"),

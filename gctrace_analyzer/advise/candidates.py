@@ -149,10 +149,10 @@ def why_no_limit(predictor: Predictor) -> str | None:
             f"no memory limit is recommended: other processes under the same limit use "
             f"{others.value:,.0f} MiB ({others.source}); run the program in its own container"
         )
-    limit = highest_limit(predictor)
+    limit, least = highest_limit(predictor), predictor.least_limit_mib or 0.0
     return (
-        f"the live heap needs GOMEMLIMIT={predictor.least_limit_mib or 0:.0f}MiB or more, and the "
-        f"container has {'no room for that' if limit is None else f'room for {limit:,.0f} MiB'}"
+        f"the live heap needs a GOMEMLIMIT of at least {least:,.0f} MiB, and the container has "
+        f"{'no room for that' if limit is None else f'room for {limit:,.0f} MiB'}"
     )
 
 

@@ -89,7 +89,9 @@ def same_gogc(one: float | None, other: float | None) -> bool:
 def promised_by(
     promise: Promise,
 ) -> Callable[[object, Deployed], tuple[Expectation, str | None]]:
-    """Returns what the rows of `recommend` or `whatif` promise for a side.
+    """Returns what the rows of `recommend` or `whatif` promise for a side, and where they do.
+
+    Without a row for its setting, it returns why instead.
 
     Args:
         promise: the rows, or the JSON file that they were written to.
@@ -97,26 +99,37 @@ def promised_by(
     Raises:
         UnreadableInputError: the file has no such rows.
     """
-    rows = promise.to_dicts() if isinstance(promise, pl.DataFrame) else _read(Path(promise))
+    if isinstance(promise, pl.DataFrame):
+        rows: Sequence[Row] = promise.to_dicts()
+        promised_in = "promised"
+    else:
+        rows, promised_in = _read(Path(promise)), f"promised in {Path(promise).name}"
 
     def promised(before: object, after: Deployed) -> tuple[Expectation, str | None]:
         del before
+        gogc, limit = _deployed(after)
         for row in rows:
             if _is_deployed(row, after):
-                return of_row(row), None
-        several = ", ".join(
-            _text(row["gogc"] or math.inf, row["memory_limit_mib"]) for row in rows
-        )
-        gogc, limit = _deployed(after)
+                best = next((one for one in rows if one.get("rank") == 1), row)
+                source = f"{promised_in} for {_setting(row)}"
+                source += f", where {_setting(best)} is recommended" * (best is not row)
+                if limit is None and row["memory_limit_mib"]:
+                    source += "; whether that GOMEMLIMIT was set is unknown"
+                return of_row(row), source
+        several = f"{promised_in}: {', '.join(map(_setting, rows))}"
+        name = _text(gogc, limit)
         if gogc is None and (ends := _gogc_ends(after)) is not None:
             name = f"GOGC{range_name(*ends)}"
-            return {}, f"another setting was deployed ({name}; promised: {several})"
-        if gogc is None and not after.by_limit:
+        elif gogc is None and not after.by_limit:
             why = "its heap goals do not show GOGC; specify what it ran with (`--gogc`)"
-            return {}, f"{why}; promised: {several}"
-        return {}, f"another setting was deployed ({_text(gogc, limit)}; promised: {several})"
+            return {}, f"{why}; {several}"
+        return {}, f"another setting was deployed ({name}; {several})"
 
     return promised
+
+
+def _setting(row: Row) -> str:
+    return _text(row["gogc"] or math.inf, row["memory_limit_mib"])
 
 
 def _read(path: Path) -> Sequence[Row]:
@@ -136,9 +149,8 @@ def _read(path: Path) -> Sequence[Row]:
 def _deployed(side: Deployed) -> tuple[float | None, float | None]:
     """Returns GOGC and the memory limit of a side: infinite if off, None if unknown."""
     known = side.baseline.settings.memory_limit_mib
-    limit = None if known is None else known.value
-    off = limit in ("off", math.inf)
-    return side.gogc, math.inf if off else None if limit is None else float(limit)
+    limit = None if known is None else math.inf if known.value is None else float(known.value)
+    return side.gogc, limit
 
 
 def _gogc_ends(side: Deployed) -> tuple[float, float] | None:

@@ -7,10 +7,9 @@ from itertools import accumulate, pairwise
 from typing import TYPE_CHECKING
 
 from gctrace_analyzer.advise.subject import GROWS, advised_process
-from gctrace_analyzer.advise.tight_limit import container_for
 from gctrace_analyzer.analysis.postmortem.death import EVICTOR, OR_CHILD, REFUSED
 from gctrace_analyzer.analysis.postmortem.explanation import DOUBTS
-from gctrace_analyzer.analysis.postmortem.facts import RaiseLimit, SetLimit
+from gctrace_analyzer.analysis.postmortem.facts import RaiseLimit, SetLimit, container_for
 from gctrace_analyzer.analysis.postmortem.pairing import gap_s
 from gctrace_analyzer.analysis.postmortem.proof import BY_KERNEL
 from gctrace_analyzer.analysis.thresholds import roomy_limit
@@ -42,7 +41,7 @@ def steps(death: PostMortem, analysis: Analysis, advice: Advice) -> tuple[str, .
             adapted.append(SetLimit(step.mib, step.words, verb))
         elif isinstance(step, RaiseLimit) and is_own and needed:
             roomy = roomy_limit(needed)
-            room = container_for(advice.baseline, roomy)
+            room = container_for(roomy, advice.baseline.off_heap_mib)
             adapted.append(RaiseLimit(step.form, room, roomy))
         else:
             adapted.append(step)

@@ -254,7 +254,10 @@ def costs(
     elif s.gc_cpu_share is not None:
         yield _gc_cpu(s, printed)
     elif s.gc_per_s is not None:
-        known = "its CPU time is unknown" if printed is None else _since_start(printed)
+        between = " between the dumps" * (s.is_of_dumps and s.window == "log")
+        known = (
+            f"its CPU time{between} is unknown" if printed is None else _since_start(printed)
+        )
         is_one = s.cycles == 1 and s.span_s
         ran = f"1 GC cycle ran in {duration_text(s.span_s or 0)}"
         yield f"{ran if is_one else f'GC runs {often_text(s)}'} ({known})"

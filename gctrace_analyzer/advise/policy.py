@@ -320,8 +320,8 @@ def _worth_it(
         dearer = beyond_bounds(closest, wanted.dear(), present, aim)
         return None, dearer or (enough if is_low and not closest.number else closest.reason)
     if aim == "balanced":
-        # A balanced choice has weighed CPU against memory already.
-        if not is_low and predictor.differs_since_s is not None:
+        # A balanced choice has weighed CPU against memory; GC CPU that is low is no reason.
+        if predictor.differs_since_s is not None and present["gc_cpu_share"] > least_cpu:
             passing[0]["why"] += f"; {enough}"
         return passing[0], ""
     quantity = QUANTITY[aim]
@@ -412,6 +412,11 @@ def _add_risks(first: Row, present: Row, predictor: Predictor) -> None:
         risks.append(still)
     if predictor.may_ignore_limit and first["memory_limit_mib"] and not predictor.now.limit:
         risks.append(NEEDS_1_19)
+    is_unknown = predictor.now.gogc is None and predictor.settings.value("gogc") is None
+    if is_unknown and first["gogc"] is None and not first["now"]:
+        risks.append(
+            "GOGC is unknown, and GOGC=off replaces it: specify it (`--gogc`) to keep it"
+        )
     if reason := why_no_limit(predictor):
         risks.append(reason)
     elif predictor.room_mib is None and (

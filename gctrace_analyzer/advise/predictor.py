@@ -327,6 +327,8 @@ def _measured(baseline: Baseline) -> Row:
     load = baseline.measured
     assert load is not None
     values: Row = load.figures
+    # Like every prediction, with the live heap of the start-up.
+    values["heap_peak_mib"] = max(load.heap_end_max, baseline.live_max_mib or 0.0)
     if not fits_cpus(load):
         values |= dict.fromkeys(("gc_cpu_share", "gc_cpu_with_idle_share", "gc_cpu_cores"))
     if baseline.load_model == "cpu-bound":

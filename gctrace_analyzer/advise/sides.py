@@ -291,6 +291,7 @@ class Pair:
         load_is_given: False if the program is CPU-bound: its allocation rate is then a result.
         measurement: the rounds of its runs, if they were made for this comparison.
         benchmarks: the changes in each benchmark that both sides have, by its name.
+        promise: where and for which setting the figures were predicted; None if just now.
     """
 
     before: Side
@@ -301,6 +302,7 @@ class Pair:
     load_is_given: bool
     measurement: Measurement | None = None
     benchmarks: Mapping[str, Mapping[str, Change]] = field(default_factory=dict)
+    promise: str | None = None
 
     @property
     def comparable(self) -> bool:
@@ -396,12 +398,13 @@ def _compare_two(
     of_rate = _OF_RATE if per_run else ("unclear_load",) if measurement else ()
     is_other_load = any(difference.what == "load" for difference in differing)
     differing = tuple(one for one in differing if one.what not in of_rate)
-    expected, no_expectation = promised(before, after)
+    expected, about = promised(before, after)
+    why_not, promise = (None, about) if expected else (about, None)
     fixed_s = measurement.fixed_time_s if measurement else None
     # A memory limit that is too tight slows the program down by itself.
     by_limit = before.by_limit or after.by_limit
     if expected and not by_limit and is_other_load:
-        expected, no_expectation = (
+        expected, why_not = (
             {},
             "predictions are for the same load, and the allocation rate differs",
         )
@@ -413,9 +416,9 @@ def _compare_two(
             changes[WALL.name] = _with_promise(wall, times, after)
     if expected and all(change.expected is None for change in changes.values()):
         least, start_s = DEFAULT.level_cycles, DEFAULT.warm_up_s
-        no_expectation = f"{after.label} has under {least} cycles after its first {start_s} s"
+        why_not = f"{after.label} has under {least} cycles after its first {start_s} s"
     return Pair(
-        before, after, changes, differing, no_expectation, given, measurement, benchmarks
+        before, after, changes, differing, why_not, given, measurement, benchmarks, promise
     )
 
 

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from gctrace_analyzer.advise.candidates import AT_KILL, highest_limit, safe_limit
 from gctrace_analyzer.advise.prediction.outcome import blank
-from gctrace_analyzer.analysis.postmortem.facts import MOST_OF_LIMIT
+from gctrace_analyzer.analysis.postmortem.facts import container_for
 from gctrace_analyzer.analysis.thresholds import DEFAULT, roomy_limit
 
 if TYPE_CHECKING:
@@ -20,18 +19,15 @@ def raising(predictor: Predictor, limit: float) -> str:
     """Returns what to raise so that a limit in MiB fits: the limit, and perhaps the container's."""
     highest = highest_limit(predictor)
     if highest is None or limit <= highest:
-        return f"raise GOMEMLIMIT to at least {limit:,.0f} MiB"
+        return f"raise GOMEMLIMIT to about {limit:,.0f} MiB"
     if is_raised_by(predictor, highest):
         return f"raise GOMEMLIMIT to {highest:,.0f} MiB, {most_that_fits(predictor, limit)}"
-    # The lowest limit that would be recommended in a larger container, and the one without risk.
-    least = predictor.least_limit_mib or 0.0
-    least = least if least > highest else limit
-    room, roomy = container_for(predictor, least), container_for(predictor, limit)
-    better = f", better {roomy:,} and {limit:,.0f} MiB" if least < limit else ""
-    return (
-        f"raise the container's memory limit to at least {room:,} MiB and GOMEMLIMIT to at least "
-        f"{least:,.0f} MiB{better}"
-    )
+    least, outside = predictor.least_limit_mib or 0.0, predictor.off_heap_mib
+    room, roomy = container_for(least, outside), container_for(limit, outside)
+    # Where the least fits already, only the limit without risk needs a larger container.
+    low = f"at least {room:,} MiB and GOMEMLIMIT to at least {least:,.0f} MiB, better {roomy:,} and"
+    to = low if least > highest else f"about {roomy:,} MiB and GOMEMLIMIT to about"
+    return f"raise the container's memory limit to {to} {limit:,.0f} MiB"
 
 
 def is_raised_by(predictor: Predictor, highest: float) -> bool:
@@ -42,13 +38,8 @@ def is_raised_by(predictor: Predictor, highest: float) -> bool:
 
 def most_that_fits(predictor: Predictor, roomy: float) -> str:
     """Returns why a limit is less than the live heap needs as room, and where that would fit."""
-    room = container_for(predictor, roomy)
+    room = container_for(roomy, predictor.off_heap_mib)
     return f"the most that fits the container; better {roomy:,.0f} MiB in one of {room:,} MiB"
-
-
-def container_for(predictor: Predictor, limit: float) -> int:
-    """Returns the memory limit (MiB) of a container in which a GOMEMLIMIT leaves a tenth free."""
-    return math.ceil((limit + predictor.off_heap_mib) / MOST_OF_LIMIT)
 
 
 def in_container(predictor: Predictor, least: float) -> str:
@@ -56,7 +47,7 @@ def in_container(predictor: Predictor, least: float) -> str:
     highest, roomy = highest_limit(predictor), roomy_limit(least)
     if highest is None or roomy <= highest:
         return ""
-    room, now = container_for(predictor, roomy), predictor.room_mib or 0.0
+    room, now = container_for(roomy, predictor.off_heap_mib), predictor.room_mib or 0.0
     return f", in a container of about {room:,} MiB (now {now:,.0f} MiB),"
 
 
@@ -77,12 +68,12 @@ def buys_time(predictor: Predictor) -> str:
     if not least:
         return "a higher GOMEMLIMIT buys time"
     if predictor.room_mib is None:
-        return f"GOMEMLIMIT={roomy_limit(least):.0f}MiB or more buys time"
+        return f"GOMEMLIMIT={roomy_limit(least):.0f}MiB buys time"
     if limit and not predictor.growth_is_known:
         return f"GOMEMLIMIT={limit:.0f}MiB buys time"
     roomy = roomy_limit(least)
-    room = container_for(predictor, roomy)
-    return f"a container of {room:,} MiB or more with GOMEMLIMIT={roomy:.0f}MiB buys time"
+    room = container_for(roomy, predictor.off_heap_mib)
+    return f"a container of about {room:,} MiB with GOMEMLIMIT={roomy:.0f}MiB buys time"
 
 
 def as_after_kill(predictor: Predictor, least: float) -> Row | None:

@@ -15,7 +15,8 @@ import polars as pl
 from gctrace_analyzer import schema, units
 from gctrace_analyzer.advise.candidates import STEPS
 from gctrace_analyzer.advise.prediction.model import Setting
-from gctrace_analyzer.analysis.thresholds import USUAL_GOGC
+from gctrace_analyzer.advise.prediction.outcome import whole_mib
+from gctrace_analyzer.analysis.thresholds import DEFAULT, USUAL_GOGC
 from gctrace_analyzer.errors import BadSettingError
 
 if TYPE_CHECKING:
@@ -141,6 +142,31 @@ def _rows(
 LESS_ERROR = 0.25
 """Largest error of the predicted saving when functions with a fifth of the allocation were removed
 from two programs (median of five runs a side, docs/predictions.md)."""
+
+
+def above_live_heap(rows: pl.DataFrame, predictor: Predictor) -> Iterator[str]:
+    """Yields why the first goal that is far above what GOGC makes of the present live heap is so.
+
+    Before Go 1.18, assists let a program allocate up to the goal while GC marks, and that counts as
+    live: the further the goal is away, the more.
+    """
+    load, live = predictor.load, predictor.live_mib or 0.0
+    if load is None or load.new_pacer or live < DEFAULT.gogc_min_live_mib:
+        return
+    plain = pl.lit(live) * (1 + pl.col("gogc") / 100)
+    by_gogc = ~pl.col("now") & (pl.col("goal_set_by") == "gogc") & (pl.col("ballast_mib") == 0)
+    far = rows.filter(by_gogc, pl.col("heap_goal_mib") > _FAR_ABOVE * plain)
+    for row in far.head(1).iter_rows(named=True):
+        yield (
+            f"{Setting.of(row)}: the predicted heap goal is {row['heap_goal_mib']:,.0f} MiB, more "
+            f"than the live heap of {whole_mib(live):,} MiB and {row['gogc']:.0f} % of it, because "
+            "what the program allocates while GC marks counts as live: with a higher GOGC, that is "
+            "more"
+        )
+
+
+_FAR_ABOVE = 1.25
+"""Factor between two heap goals that a reader would take for an error."""
 
 
 def saved_by_less(rows: pl.DataFrame) -> Iterator[tuple[Setting, tuple[float, float, float]]]:

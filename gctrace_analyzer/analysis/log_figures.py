@@ -216,8 +216,12 @@ class LogFigures:
     @cached_property
     def segments(self) -> pl.DataFrame:
         """Start-up, phases of load and idle times (`schema.SEGMENTS`)."""
-        segments = self.dumps.segments if self.by_dumps else segments_of.segments(self.enriched)
-        return segments_of.named(segments, self.episodes)
+        if self.by_dumps:
+            spans = self.dumps.spans
+            whole = segments_of.segments_of_spans(spans, self.thresholds, self.episodes)
+        else:
+            whole = segments_of.segments(self.enriched, self.episodes)
+        return segments_of.named(whole)
 
     @cached_property
     def pauses(self) -> pl.DataFrame:

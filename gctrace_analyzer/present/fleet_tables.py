@@ -209,7 +209,8 @@ def measured(answers: Answers) -> pl.DataFrame:
 
 def processes(answers: Answers, most: int) -> Ranking:
     """Returns the processes in the order in which to look at them."""
-    return ranking("Processes, the worst first", answers.processes, _PROCESSES, most)
+    last = " (the last of each file)" * (len(answers.processes) < answers.totals.processes)
+    return ranking(f"Processes, the worst first{last}", answers.processes, _PROCESSES, most)
 
 
 def _history(history: History, most: int) -> Ranking:

@@ -47,6 +47,26 @@ def test_another_setting_that_was_deployed_is_named() -> None:
     assert found.no_expectation in " ".join(str(found).split())
 
 
+def test_a_promise_is_named_with_its_file_and_its_setting(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    before, after = (f"samples/change/{side}-1.log.gz" for side in ("before", "after"))
+    path = tmp_path / "promise.json"
+    assert main(["recommend", before, "--container-limit", "256MiB", "-o", str(path)]) == 0
+    assert main(["compare", before, after, "--promise", str(path)]) == 0
+    said = " ".join(capsys.readouterr().out.split())
+    assert (
+        "Promised in promise.json for GOGC=200 GOMEMLIMIT=230MiB, where GOGC=100 GOMEMLIMIT=230MiB is "
+        "recommended; whether that GOMEMLIMIT was set is unknown."
+    ) in said
+    assert "Predicted from" not in said
+    without = gca.read(after, memory_limit="off")
+    other = gca.compare(before, without, promise=path).no_expectation
+    assert "another setting was deployed (GOGC=200; promised in promise.json: GOGC=100" in str(
+        other
+    )
+
+
 def test_a_small_heap_that_shows_a_range_of_gogc_ran_with_a_setting_in_it() -> None:
     """Sizes in whole MiB show no value, but the report calls it GOGC=400."""
     before, small = (

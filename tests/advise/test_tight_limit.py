@@ -9,6 +9,8 @@ import pytest
 
 import gctrace_analyzer as gca
 from gctrace_analyzer.advise.prediction.model import Setting
+from gctrace_analyzer.analysis.fleet.answers import answers
+from gctrace_analyzer.analysis.postmortem.facts import container_for
 from gctrace_analyzer.analysis.thresholds import DEFAULT
 from gctrace_analyzer.cli import main
 from gctrace_analyzer.testing import read_text
@@ -127,6 +129,35 @@ def test_a_limit_that_a_leak_reached_is_raised_only_within_the_container(
     assert report.verdict is not None
     assert report.advice.baseline.refused is not None
     fits = container == "4GiB"
-    raised = "raise GOMEMLIMIT to at least" if fits else "raise the container's memory limit to"
+    raised = "raise GOMEMLIMIT to about" if fits else "raise the container's memory limit to"
     assert raised in report.verdict.action
     assert ("in a container of about" in report.advice.baseline.refused) is not fits
+
+
+def test_the_lowest_and_the_roomy_limit_are_the_same_wherever_they_are_named() -> None:
+    """`at least` is the lowest that does not thrash; what leaves room is `about` or `better`."""
+    path = SAMPLES / "thrash-go1.19.log"
+
+    def read(*inputs: Path, container: str | None = None) -> gca.Run:
+        return gca.read(inputs, gogc=100, memory_limit="130MiB", container_limit=container)
+
+    def action(report: gca.Report) -> str:
+        assert report.verdict is not None
+        return str(report.verdict.action)
+
+    alone, contained = read(path).report(), read(path, container="140MiB").report()
+    least, roomy = alone.advice.needed_limit_mib or 0.0, alone.advice.higher_limit_mib or 0.0
+    assert f"Set GOMEMLIMIT={roomy:.0f}MiB" in action(alone)
+    refused = read(SAMPLES / "leak-into-limit-go1.24.log").report()
+    about = f"Raise GOMEMLIMIT to about {refused.advice.higher_limit_mib:.0f} MiB"
+    assert about in action(refused)
+    assert f"1.5 × the {least:.0f} MiB" in action(alone)
+    both = (
+        f"GOMEMLIMIT to at least {least:.0f} MiB, better {container_for(roomy)} and {roomy:.0f}"
+    )
+    assert both in action(contained)
+    why = contained.advice.recommendations["why"][0]
+    assert f"A GOMEMLIMIT of about {roomy:.0f} MiB" in why
+    assert f"in a container of about {container_for(roomy)} MiB" in why
+    rows = gca.fleet([path], gogc=100, memory_limit="130MiB").collect()
+    assert answers(rows).problems["to_do"].to_list() == [f"GOMEMLIMIT={roomy:.0f}MiB"]

@@ -428,7 +428,7 @@ def test_a_growing_heap_gets_no_setting_whose_time_is_unknown() -> None:
     )
     found = of(text)
     assert found.finding == "GC021"
-    expected = "If this memory is needed, raise GOMEMLIMIT to at least 317 MiB; if not, compare"
+    expected = "If this memory is needed, raise GOMEMLIMIT to about 317 MiB; if not, compare"
     assert found.action.startswith(expected)
 
 
@@ -684,7 +684,7 @@ def test_a_setting_after_a_kill_is_given_with_what_would_leave_more_room() -> No
     text = " ".join(str(run.summary()).split())
     assert "Action Try GOMEMLIMIT=115MiB, so that GC runs" in text
     assert "Set GOMEMLIMIT" not in text
-    assert "Better: raise the limit of 128 MiB to at least" in found.action
+    assert "Better: raise the limit of 128 MiB to about" in found.action
     assert found.action.count("GOMEMLIMIT") == 1
 
 

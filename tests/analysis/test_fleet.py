@@ -253,9 +253,9 @@ def test_a_service_whose_report_begins_with_a_growing_live_heap_is_to_find_what_
         "gc_cpu_s": 90.0,
     }
     found = answers(rows(near, growing))
-    more = "GOMEMLIMIT=353MiB or more, and find what grows"
+    more = "GOMEMLIMIT=353MiB, and find what grows"
     assert found.problems["to_do"].to_list() == [more]
-    assert found.processes["to_do"].to_list() == ["GOMEMLIMIT=48MiB or more", more]
+    assert found.processes["to_do"].to_list() == ["GOMEMLIMIT=48MiB", more]
     assert found.totals.growing == 1
 
 
@@ -273,7 +273,7 @@ _NEAR = {
         # The largest limit, not the most frequent one; it saves no less for the others.
         ({**_NEAR, "advice_memory_limit_mib": 122.0}, "GOGC=100 GOMEMLIMIT=122MiB", 3),
         ({**_NEAR, "advice_gogc": 50.0, "advice_memory_limit_mib": 122.0}, None, 1),
-        ({"findings": ["GC015"], "needed_limit_mib": 353.0}, "GOMEMLIMIT=353MiB or more", 0),
+        ({"findings": ["GC015"], "needed_limit_mib": 353.0}, "GOMEMLIMIT=353MiB", 0),
         # The container has no room for all that its process needs.
         (
             {**_NEAR, "advice_memory_limit_mib": 122.0, "needed_limit_mib": 353.0},
@@ -281,7 +281,7 @@ _NEAR = {
             3,
         ),
         # A process with no need of another setting
-        ({"live_heap_max_mib": 171.0}, "GOMEMLIMIT=321MiB or more", 0),
+        ({"live_heap_max_mib": 171.0}, "GOMEMLIMIT=321MiB", 0),
         (
             {**_NEAR, "advice_memory_limit_mib": 122.0, "container_limit_mib": 100.0},
             "differs by process: GOMEMLIMIT=48MiB to 122MiB",
@@ -594,8 +594,8 @@ def test_services_with_a_problem_say_what_to_set_the_worst_first() -> None:
     shown = ("service", "problem", "to_do", "affected", "thrashing", "other")
     assert found.problems.select(shown).rows() == [
         ("job", "killed for memory", "Add its log", 1, 0, 0),
-        ("api", "thrashing", "GOMEMLIMIT=207MiB or more", 2, 2, 0),
-        ("db", "thrashing", "GOMEMLIMIT=39MiB or more, and find what grows", 1, 1, 0),
+        ("api", "thrashing", "GOMEMLIMIT=207MiB", 2, 2, 0),
+        ("db", "thrashing", "GOMEMLIMIT=39MiB, and find what grows", 1, 1, 0),
         ("far", "thrashing", "read it in full", 1, 1, 0),
         ("near", "close to its limit", "GOGC=150", 1, 0, 0),
         ("web", "long-stw-sweep-termination", "Look", 1, 0, 1),

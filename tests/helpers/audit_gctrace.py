@@ -123,8 +123,8 @@ def one_number_per_fact(said: Said) -> Iterator[Pair]:
             and not is_about(mib(value, unit), mib(*allocation.groups()))
         ):
             yield f"{value} {unit}/s", allocation[0]
-    ideal = said.all(rf"GOMEMLIMIT of at least {SIZE}")
-    for limit in said.all(rf"Raise GOMEMLIMIT to at least {SIZE}"):
+    ideal = said.all(rf"GOMEMLIMIT of about {SIZE}")
+    for limit in said.all(rf"Raise GOMEMLIMIT to about {SIZE}"):
         if ideal and limit not in ideal:
             yield limit, ideal
 
@@ -313,9 +313,7 @@ def limits(trace: Trace, said: Said) -> Iterator[Pair]:
     # What the next cycle kept, too, or the last one marked.
     lasting = max([min(a.live, b.live) for a, b in trace.follow] or [0])
     lasting = max(lasting, cycles[-1].live)
-    limit = (
-        rf"(?:Raise GOMEMLIMIT to at least|[Ss]et GOMEMLIMIT=|GOMEMLIMIT of at least) ?{SIZE}"
-    )
+    limit = rf"(?:Raise GOMEMLIMIT to about|[Ss]et GOMEMLIMIT=|GOMEMLIMIT of about) ?{SIZE}"
     for value, unit in said.all(limit):
         if not is_near(mib(value, unit), max(c.kept for c in cycles), 2.2 * lasting + 128):
             yield (value, unit), lasting

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import pytest
 
+import gctrace_analyzer as gca
 from gctrace_analyzer.present.sections.headline import verdict
 from gctrace_analyzer.present.sections.memory_parts import memory_parts, memory_sentences
 from gctrace_analyzer.present.sections.report import document
 from gctrace_analyzer.present.text import plain
 from gctrace_analyzer.testing import read_text
+from tests.conftest import CORPUS
 from tests.helpers.facts import log_of
 from tests.helpers.lines import LINES
 
@@ -526,6 +528,14 @@ def test_a_lower_limit_does_not_lower_what_is_above_the_limit(
     page = "".join(f"go_memstats_{part}_bytes {size << 20}\n" for part, size in sizes.items())
     shown = parts_of(f"{page}go_gc_gomemlimit_bytes {limit_mib << 20}\n")
     assert shown["heap objects"][-1] == remedy
+
+
+def test_no_lower_limit_is_advised_where_a_limit_that_dumps_do_not_name_thrashes() -> None:
+    name = "own/thrash-limit80/expvar.jsonl.gz"
+    table = memory_parts(gca.read(CORPUS / "metrics" / name).report())
+    assert table is not None
+    assert "lower GOGC" not in str(table.rows)
+    assert "GOMEMLIMIT" not in str(table.rows)
 
 
 def test_shares_of_the_peak_are_not_those_of_the_resident_memory() -> None:

@@ -126,3 +126,38 @@ def test_a_start_up_is_left_out_only_where_the_log_has_one() -> None:
         text = plain(document(read_text("".join(part)).report()))
         assert "+idle: with marking on idle CPUs" in text
         assert ("without start-up" in text) is has_start
+
+
+def test_a_goal_far_above_the_live_heap_and_its_gogc_is_explained() -> None:
+    run = gca.read(SAMPLES / "assists-go1.16.log")
+    why = "because what the program allocates while GC marks counts as live"
+    for rows in (run.recommend(), run.whatif(gogc=[50, 150, 300])):
+        said = one_line(str(rows))
+        assert said.count(why) == 1
+        assert "GOGC=150: the predicted heap goal is" in said
+    assert why not in one_line(str(run.whatif(gogc=[50, 75])))
+    assert why not in one_line(str(gca.read(SAMPLES / "steady-go1.26.log").whatif(gogc=400)))
+
+
+def test_an_unknown_gogc_is_not_replaced_silently() -> None:
+    log = SAMPLES / "limits" / "240-mib-1.log.gz"
+    why = "GOGC is unknown, and GOGC=off replaces it: specify it (`--gogc`) to keep it"
+    said = one_line(str(gca.read(log).recommend()))
+    assert "GOGC=off GOMEMLIMIT" in said
+    assert why in said
+    assert why not in one_line(str(gca.read(log, gogc="off").recommend()))
+    assert why not in one_line(str(gca.read(log, gogc=100).recommend()))
+
+
+def test_the_present_peak_has_the_live_heap_of_the_start_up_like_the_predicted_ones() -> None:
+    line = (
+        "gc {} @{:.3f}s 1%: 0.02+1.0+0.01 ms clock, 0.08+0.1/0.5/0.1+0.04 ms cpu, {} MB goal, "
+        "0 MB stacks, 0 MB globals, 4 P\n"
+    )
+    start = line.format(1, 0.1, "6->12->12 MB, 6") + line.format(2, 0.3, "22->24->3 MB, 24")
+    later = "".join(line.format(3 + n, 0.6 + n / 10, "6->6->3 MB, 6") for n in range(160))
+    log = io.StringIO(start + later)
+    rows = gca.read(log, container_limit="1GiB").recommend()
+    assert rows["why"][0].startswith("a guard that changes nothing now")
+    advised, now = rows["heap_peak_mib"].head(2)
+    assert advised == now > 8.0

@@ -382,7 +382,7 @@ def test_a_rate_far_below_the_usual_one_says_when_cycles_come() -> None:
 
 def test_a_load_that_varies_is_not_dozens_of_phases() -> None:
     rows = gca.read(CORPUS / "real" / "etcd" / "off-limit29" / "run.log.gz").segments()
-    assert rows["kind"].to_list() == ["start-up", "thrash"]
+    assert rows["kind"].to_list() == ["start-up", "steady", "thrash"]
 
 
 def test_short_runs_show_milliseconds_and_several_programs_their_numbers() -> None:

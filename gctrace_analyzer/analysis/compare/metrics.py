@@ -18,7 +18,11 @@ if TYPE_CHECKING:
 
     import polars as pl
 
+    from gctrace_analyzer.analysis.compare.change import Change
     from gctrace_analyzer.analysis.summary import Summary
+
+_NORMAL = 1.96
+"""The 97.5 % quantile of the normal distribution."""
 
 Better = Literal["lower", "by load", "neither"]
 
@@ -56,6 +60,14 @@ class Metric:
     def scaled(self, value: float) -> float:
         """Returns the value on the scale of the comparison."""
         return math.log(max(value, 0.0) + self.floor)
+
+    def differs(self, change: Change) -> bool:
+        """Returns whether a change exceeds what runs under one setting usually differ by."""
+        was, now, runs = change.before, change.after, (change.before_runs, change.after_runs)
+        if was is None or now is None or self.noise is None:
+            return False
+        error = self.noise * math.sqrt(sum(1 / max(count, 1) for count in runs))
+        return abs(self.scaled(now) - self.scaled(was)) > _NORMAL * error
 
     def unscaled(self, scaled: float) -> float:
         """Returns the value for a number on the scale of the comparison."""

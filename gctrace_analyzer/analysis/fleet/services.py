@@ -142,7 +142,7 @@ def setting_text(setting: pl.Expr) -> pl.Expr:
         pl.when(most.is_not_null())
         .then(pl.format("differs by process: {} to {}MiB", variable, most.cast(pl.Int64)))
         .when(gogc.is_null())
-        .then(pl.format("{} or more", variable))
+        .then(variable)
         .otherwise(pl.format("GOGC={}{}", gogc, pl.format(" {}", variable).fill_null("")))
     )
 

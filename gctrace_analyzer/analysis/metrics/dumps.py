@@ -16,7 +16,6 @@ from gctrace_analyzer.analysis.postmortem.memory_of_dumps import programs
 from gctrace_analyzer.analysis.settings.regimes import regimes_of_intervals
 from gctrace_analyzer.analysis.summary import ignored
 from gctrace_analyzer.analysis.timeline import thrashing
-from gctrace_analyzer.analysis.timeline.segments import segments_of_spans
 from gctrace_analyzer.frozen import computed_once
 
 if TYPE_CHECKING:
@@ -154,11 +153,6 @@ class Dumps:
     def found_episodes(self) -> list[Row]:
         """Time ranges in which something unusual happened, as rows with their `ranges`."""
         return thrashing.between_dumps(self.spans, self._thresholds)
-
-    @cached_property
-    def segments(self) -> pl.DataFrame:
-        """Phases of load and idle times (`schema.SEGMENTS`)."""
-        return segments_of_spans(self.spans, self._thresholds)
 
     @cached_property
     def pauses(self) -> pl.DataFrame:

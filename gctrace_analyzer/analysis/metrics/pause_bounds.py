@@ -32,7 +32,7 @@ class CyclePauses:
         p90_ms: the quantile that `Thresholds.stw_quantile` names.
         p99_ms: 99 % quantile.
         max_ms: the longest.
-        late_p99_ms: 99 % quantile after the start-up.
+        late_p99_ms: 99 % quantile after the start-up, interpolated.
         proven_short: whether no more than 1 in 100 can be over `Thresholds.stw_single_ms`.
     """
 
@@ -69,11 +69,11 @@ def of_cycles(
     return CyclePauses(
         cycles,
         exact,
-        _quantile(ordered, cycles, 0.5) if exact and cycles else None,
-        _quantile(ordered, cycles, t.stw_quantile),
-        _quantile(ordered, cycles, 0.99),
+        float(ordered.quantile(0.5, "linear") or 0.0) if exact and cycles else None,
+        _at_most(ordered, cycles, t.stw_quantile),
+        _at_most(ordered, cycles, 0.99),
         float(ordered[0]) if len(ordered) else 0.0,
-        _quantile(late_values.sort(descending=True), int(late["cycles"].sum()), 0.99),
+        _between(late_values.sort(descending=True), int(late["cycles"].sum()), 0.99),
         _most_over(rows, single, t.stw_single_ms) <= max(cycles - 1, 0) // 100,
     )
 
@@ -140,14 +140,14 @@ def _most_over(rows: pl.DataFrame, single: pl.DataFrame, limit_ms: float) -> int
     return int(rows.select(over.sum()).item() or 0) + int((single["pause_ms"] > limit_ms).sum())
 
 
-def _quantile(descending: pl.Series, cycles: int, share: float) -> float:
-    """Returns a linear quantile of pauses; the shortest pauses may be left out of the list."""
-    if not cycles:
-        return 0.0
-    place = (cycles - 1) * (1 - share)
-    below = math.floor(place)
+def _at_most(descending: pl.Series, cycles: int, share: float) -> float:
+    """Returns what this share of the pauses do not exceed; short ones may not be in the list."""
+    place = cycles - math.ceil(share * cycles)
+    return float(descending[place]) if place < len(descending) else 0.0
 
-    def at(position: int) -> float:
-        return float(descending[position]) if position < len(descending) else 0.0
 
-    return at(below) + (place - below) * (at(below + 1) - at(below))
+def _between(descending: pl.Series, cycles: int, share: float) -> float:
+    """Returns a linear quantile: of a few pauses, the longest alone does not decide."""
+    place = max(cycles - 1, 0) * (1 - share)
+    two = pl.concat([descending, pl.Series([0.0, 0.0])]).slice(math.floor(place), 2)
+    return float(two[0] + place % 1 * (two[1] - two[0])) if len(two) == 2 else 0.0

@@ -141,6 +141,17 @@ MOST_OF_LIMIT = 0.9
 """Share of the limit. A live heap above it leaves less than a tenth to everything else, and a
 higher GOMEMLIMIT leaves too little to memory that Go does not count."""
 
+
+def container_for(limit_mib: float, outside_mib: float = 0.0) -> int:
+    """Returns the memory limit (MiB) of a container in which a GOMEMLIMIT leaves a tenth free.
+
+    Args:
+        limit_mib: GOMEMLIMIT.
+        outside_mib: other memory in the container, which GOMEMLIMIT does not count.
+    """
+    return math.ceil((limit_mib + outside_mib) / MOST_OF_LIMIT)
+
+
 LEAST_MIB = {"global": 256.0, "memcg": 64.0}
 """MiB. Hosts and groups of unknown memory or limit have at least this."""
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from gctrace_analyzer.analysis.cycles import goal_mib
-from gctrace_analyzer.analysis.postmortem.facts import MOST_OF_LIMIT, RaiseLimit
+from gctrace_analyzer.analysis.postmortem.facts import MOST_OF_LIMIT, RaiseLimit, container_for
 from gctrace_analyzer.analysis.thresholds import DEFAULT, least_limit, roomy_limit
 from gctrace_analyzer.frozen import frozen
 
@@ -72,26 +72,30 @@ class HeapAtDeath:
         """The GOMEMLIMIT to advise, under which GC does not run often."""
         return roomy_limit(self.least_limit_mib)
 
+    @property
+    def roomy_container_mib(self) -> int:
+        """The limit to advise for the container, with room for what was outside the heap."""
+        return container_for(self.roomy_limit_mib, self.outside_most_mib * self.is_outside)
+
     def if_little_room(self, gomemlimit: float, limit: float) -> str:
         """Returns what a GOMEMLIMIT close to the live heap costs, and which limits avoid that."""
         is_close = gomemlimit < self.roomy_limit_mib
         return (
             " GC then runs often, because the live heap has little room. Better: raise the limit "
-            f"of {limit:,.0f} MiB to at least {self.roomy_limit_mib * limit / gomemlimit:,.0f} "
-            "MiB, and the setting in proportion."
+            f"of {limit:,.0f} MiB to about {self.roomy_container_mib:,} MiB, and the setting to "
+            f"about {self.roomy_limit_mib:,.0f} MiB."
         ) * (self.live_mib is not None and is_close)
 
     def raising(self, facts: Evidence, limit: float) -> RaiseLimit:
         """Returns how far to raise a limit under which no GOMEMLIMIT leaves room to GC."""
         first = "To buy time, raise" if facts.minute.grew else "Raise"
         needs = " (Go 1.19 or later)" * facts.is_before_limits
-        roomy = self.roomy_limit_mib
         return RaiseLimit(
-            f"{first} the limit of {limit:,.0f} MiB to at least {{:,.0f}} MiB, and set "
+            f"{first} the limit of {limit:,.0f} MiB to about {{:,}} MiB, and set "
             f"GOMEMLIMIT={{:.0f}}MiB{needs}: {self.live_most_mib or 0:,.0f} MiB are live heap, so "
             f"no GOGC or GOMEMLIMIT leaves GC enough room under {limit:,.0f} MiB.",
-            roomy / MOST_OF_LIMIT,
-            roomy,
+            container_for(self.roomy_limit_mib),
+            self.roomy_limit_mib,
         )
 
     def limit_with_room(self, limit: float) -> int | None:

@@ -271,13 +271,13 @@ def _beside_outside(
             f"count, which must not grow.{heap.if_little_room(room, limit)}",
         )
     elif room is None and not (in_spite or heap.is_mostly_outside):
-        least = (heap.roomy_limit_mib + heap.outside_most_mib) / DEFAULT.tight_limit_share
         live, outside = heap.live_most_mib or 0.0, heap.outside_most_mib
+        needed = heap.roomy_container_mib
         yield (
-            f"To buy time, raise the limit of {limit:,.0f} MiB to at least {least:,.0f} MiB: "
+            f"To buy time, raise the limit of {limit:,.0f} MiB to about {needed:,} MiB: "
             f"{heap.roomy_limit_mib:,.0f} MiB leave room above the live heap of {live:,.0f} MiB, "
             f"up to {outside:,.0f} MiB were outside the heap, and "
-            f"{100 * (1 - DEFAULT.tight_limit_share):.0f} % are to stay free."
+            f"{100 * (1 - MOST_OF_LIMIT):.0f} % are to stay free."
         )
 
 

@@ -111,12 +111,12 @@ def _long_pauses(
     longest = maximum(values)
     if longest <= min(t.stw_warn_ms, t.stw_single_ms):
         return
-    high, p99 = (float(values.quantile(q, "linear") or 0) for q in (t.stw_quantile, 0.99))
+    # Interpolated, so that one of a few pauses does not decide alone.
+    high = values.quantile(t.stw_quantile, "linear") or 0.0
     if high <= t.stw_warn_ms and longest <= t.stw_single_ms:
         return
     # While a program starts, nothing waits for it yet.
-    warmed_up = facts.without_start_up(cycles)[column]
-    late_p99_ms = float(not_null(warmed_up).quantile(0.99, "linear") or 0.0)
+    warmed_up = not_null(facts.without_start_up(cycles)[column])
     as_printed = longest_ms(cycles, column) or longest
     most, usual = (duration_text(value / 1000) for value in (as_printed, median(values)))
     stops = f"The whole program stops for up to {most} {which}"
@@ -135,13 +135,13 @@ def _long_pauses(
         headline = f"The longest pause took {of_all}. {headline}"
     tail = f" The median of the {len(values):,} pauses {which} is {usual}." * (len(values) > 1)
     yield Evidence(
-        severity_of(late_p99_ms, t),
+        severity_of(warmed_up.quantile(0.99, "linear") or 0.0, t),
         f"{stops}.{tail}",
         {
             "p50_ms": values.median(),
-            "p90_ms": high,
-            "p99_ms": p99,
-            "late_p99_ms": late_p99_ms,
+            "p90_ms": values.quantile(t.stw_quantile, "equiprobable"),
+            "p99_ms": values.quantile(0.99, "equiprobable"),
+            "late_p99_ms": warmed_up.quantile(0.99, "equiprobable") or 0.0,
             "max_ms": as_printed,
             "long": int((warmed_up > t.stw_single_ms).sum()),
         },
@@ -211,7 +211,7 @@ def long_pauses_of_metrics(facts: ProcessFacts) -> Iterator[Evidence]:
         parts.append(f"over {_ms(pauses.p50_ms)} in half of the cycles")
     if pauses.cycles >= FOR_P99 and pauses.p99_ms > t.stw_warn_ms:
         least = "" if pauses.exact else "at least "
-        parts.append(f"over {_ms(pauses.p99_ms)} in {least}1 of 100 cycles")
+        parts.append(f"p99 {least}{_ms(pauses.p99_ms)}")
     tail = f"; {', '.join(parts)}" if parts else ""
     yield Evidence(
         severity_of(pauses.late_p99_ms, t),

@@ -1,9 +1,9 @@
 """The segments of a run: start-up, phases of different load, idle times, changed settings.
 
 A figure calculated over several segments describes none of them, so each segment has its own
-figures. A segment ends where GOMAXPROCS changes, where idle times (only periodic cycles, or no
-cycles for long) begin or end, and where the allocation rate or the effective GOGC moves to another
-level for at least ten cycles and a second.
+figures. A segment ends where GOMAXPROCS changes, where limit thrashing or idle times (only periodic
+cycles, or no cycles for long) begin or end, and where the allocation rate or the effective GOGC
+moves to another level for at least ten cycles and a second.
 """
 
 from __future__ import annotations
@@ -42,11 +42,10 @@ LEVEL_S = 1.0
 """Least duration of a level in seconds. At a hundred cycles per second, ten cycles take a tenth of
 a second, and normal load variation would give dozens of phases."""
 
-_KINDS = pl.Enum(["start-up", "steady", "idle"])
+_KINDS = pl.Enum(["start-up", "steady", "idle", "thrash"])
 
 _MOSTLY = 0.5
-"""Share of a segment's time. A segment that thrashes for more is named after it. A segment with
-unusually much allocation is a spike if it is shorter than this share of the longest segment."""
+"""Share of the longest segment's time. A shorter one with unusually much allocation is a spike."""
 
 
 _FEWEST_WITH_SPIKE = 2
@@ -73,13 +72,15 @@ def idle_gap(t: Thresholds, within: Callable[[pl.Expr], pl.Expr]) -> pl.Expr:
     return (gap >= t.idle_gap_s) & (gap >= t.idle_gap_times * usual_s) & idle
 
 
-def segments(enriched: pl.DataFrame) -> pl.DataFrame:
+def segments(enriched: pl.DataFrame, episodes: pl.DataFrame | None = None) -> pl.DataFrame:
     """Returns the segments of each process (`schema.SEGMENTS`).
 
     Args:
         enriched: what `episodes.enrich` returns.
+        episodes: `schema.EPISODES`; those of limit-thrash are segments.
     """
-    timed = complete(enriched, "start_s")
+    thrashes = _thrashes(pl.col("start_s"), episodes)
+    timed = complete(enriched, "start_s").with_columns(thrashes=thrashes)
     return _of_numbered(timed if timed.is_empty() else _numbered(timed, DEFAULT))
 
 
@@ -88,7 +89,22 @@ LEAST_S = 30.0
 """Intervals, and seconds. A shorter level of dumps is not a phase."""
 
 
-def segments_of_spans(spans: pl.DataFrame, thresholds: Thresholds = DEFAULT) -> pl.DataFrame:
+def _thrashes(begin: pl.Expr, episodes: pl.DataFrame | None) -> pl.Expr:
+    """Returns whether a cycle, or an interval between dumps, begins in an episode of thrashing."""
+    rows = [] if episodes is None else episodes.filter(kind="limit-thrash").to_dicts()
+    inside = (
+        pl.col("process").eq_missing(pl.lit(row["process"]))
+        & begin.is_between(row["start_s"], row["end_s"], closed="left")
+        for row in rows
+    )
+    return pl.any_horizontal(pl.lit(value=False), *inside).fill_null(value=False)
+
+
+def segments_of_spans(
+    spans: pl.DataFrame,
+    thresholds: Thresholds = DEFAULT,
+    episodes: pl.DataFrame | None = None,
+) -> pl.DataFrame:
     """Returns the segments of each process between its dumps (`schema.SEGMENTS`).
 
     A segment ends where GOMAXPROCS or GOGC changes, and where the allocation rate moves to
@@ -97,57 +113,42 @@ def segments_of_spans(spans: pl.DataFrame, thresholds: Thresholds = DEFAULT) -> 
     Args:
         spans: what `metrics.intervals.spans` returns.
         thresholds: the time between idle cycles.
+        episodes: `schema.EPISODES`; those of limit-thrash are segments.
     """
     if not spans.width or spans.is_empty():
         return schema.empty("segments")
+    begin = pl.coalesce("start_s", "begin_s")
+    spans = spans.with_columns(thrashes=_thrashes(begin, episodes))
     numbered = pl.concat(_numbered_spans(part) for part in by_process(spans))
     # An idle program collects every two minutes, because the runtime forces it.
     most = 1 / thresholds.periodic_s[0]
     is_idle = (quotient("counted_per_s") <= most).over("process", "segment")
     kind = pl.when(is_idle).then(_kind("idle")).otherwise(_kind("steady"))
+    kind = pl.when("thrashes").then(_kind("thrash")).otherwise(kind)
     return _of_numbered(numbered.with_columns(kind=kind))
 
 
 def _numbered_spans(rows: pl.DataFrame) -> pl.DataFrame:
     usual_s = max(float(rows["length_s"].median() or 0.0), 1e-3)  # type: ignore[arg-type]
     least = max(LEAST_INTERVALS, math.ceil(LEAST_S / usual_s))
-    boundary = level_changes(rows["alloc_mib_per_s"], OTHER_RATE, least)
-    for name in ("procs", "gogc_pct"):
+    rate = rows.select(pl.when(~pl.col("thrashes")).then("alloc_mib_per_s")).to_series()
+    boundary = level_changes(rate, OTHER_RATE, least) & ~rows["thrashes"]
+    for name in ("procs", "gogc_pct", "thrashes"):
         known = rows[name].fill_null(strategy="forward")
         boundary |= (known != known.shift(1)).fill_null(value=False)
     return rows.with_columns(segment=boundary.cum_sum())
 
 
-def named(segments: pl.DataFrame, episodes: pl.DataFrame) -> pl.DataFrame:
-    """Returns the segments with their kinds: steady ones may be `spike` or `thrash`.
-
-    Args:
-        segments: `schema.SEGMENTS`.
-        episodes: `schema.EPISODES`; limit-thrash makes a segment `thrash`.
-    """
-    thrash = episodes.filter(kind="limit-thrash")
-    if thrash.is_empty() and (segments["kind"] == "steady").sum() < _FEWEST_WITH_SPIKE:
+def named(segments: pl.DataFrame) -> pl.DataFrame:
+    """Returns the segments (`schema.SEGMENTS`) with their kinds: steady ones may be `spike`."""
+    if (segments["kind"] == "steady").sum() < _FEWEST_WITH_SPIKE:
         return segments
     length, is_steady = pl.col("end_s") - pl.col("start_s"), pl.col("kind") == "steady"
-    common = pl.min_horizontal("end_s", "end_s_of") - pl.max_horizontal("start_s", "start_s_of")
-    thrashed = (
-        segments.join(thrash, on="process", suffix="_of", nulls_equal=True)
-        .group_by("process", "segment")
-        .agg(thrashed_s=common.clip(0).sum())
-    )
     usual = pl.col("alloc_mib_per_s").filter(is_steady).sort_by(length.filter(is_steady))
     longest = length.filter(is_steady).max().over("process")
     is_more = pl.col("alloc_mib_per_s") > OTHER_RATE * usual.last().over("process")
-    known = segments.join(
-        thrashed, on=("process", "segment"), how="left", nulls_equal=True, maintain_order="left"
-    )
-    return known.with_columns(
-        kind=pl.when(is_steady & (pl.col("thrashed_s") > _MOSTLY * length))
-        .then(pl.lit("thrash"))
-        .when(is_steady & is_more & (length < _MOSTLY * longest))
-        .then(pl.lit("spike"))
-        .otherwise("kind")
-    ).drop("thrashed_s")
+    is_spike = is_steady & is_more & (length < _MOSTLY * longest)
+    return segments.with_columns(kind=pl.when(is_spike).then(pl.lit("spike")).otherwise("kind"))
 
 
 def _of_numbered(spans: pl.DataFrame) -> pl.DataFrame:
@@ -173,7 +174,8 @@ def _numbered(cycles: pl.DataFrame, t: Thresholds) -> pl.DataFrame:
         (pl.col(name) != within(pl.col(name).shift(1))).fill_null(value=False)
         for name in ("kind", "procs")
     ]
-    boundary = known.select(pl.any_horizontal(changes)).to_series() | _level_changes(cycles, t)
+    levels = _level_changes(cycles, t) & ~cycles["thrashes"]
+    boundary = known.select(pl.any_horizontal(changes)).to_series() | levels
     return known.with_columns(segment=boundary).with_columns(
         segment=within(pl.col("segment").cum_sum())
     )
@@ -181,10 +183,12 @@ def _numbered(cycles: pl.DataFrame, t: Thresholds) -> pl.DataFrame:
 
 def _level_changes(cycles: pl.DataFrame, t: Thresholds) -> pl.Series:
     """Returns where the allocation rate or the effective GOGC of a process changes its level."""
-    large_enough = pl.col("heap_live_mib") >= t.gogc_min_live_mib
+    # A program that thrashes allocates less: levels are of the time before and after.
+    is_free = ~pl.col("thrashes")
+    large_enough = is_free & (pl.col("heap_live_mib") >= t.gogc_min_live_mib)
     levels = cycles.select(
         "process",
-        rate="alloc_mib_per_s",
+        rate=pl.when(is_free).then("alloc_mib_per_s"),
         gogc=pl.when(large_enough).then("effective_gogc"),
         row=pl.int_range(pl.len()),
     )
@@ -262,7 +266,9 @@ def _labels(cycles: pl.DataFrame, t: Thresholds) -> pl.Series:
         # The cycle before the first long gap was still caused by load.
         idle = pl.col("interval_s").is_between(low, high) | idle_gap(t, within_process(cycles))
     return cycles.select(
-        label=pl.when(pl.col("start_s") < t.warm_up_s)
+        label=pl.when("thrashes")
+        .then(_kind("thrash"))
+        .when(pl.col("start_s") < t.warm_up_s)
         .then(_kind("start-up"))
         .when(idle.fill_null(value=False))
         .then(_kind("idle"))

@@ -15,6 +15,7 @@ from gctrace_analyzer.present.format import (
     share,
 )
 from gctrace_analyzer.present.sections.headline import allocation
+from gctrace_analyzer.present.sections.overview import over_time
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
@@ -48,15 +49,17 @@ def statements(report: Report, drawn: Collection[int]) -> dict[str, str]:
 def _statements(report: Report) -> Iterator[tuple[str, str]]:
     s = report.analysis.summary
     if s.live_heap_p50_mib is not None:
-        goal = "" if s.heap_goal_p50_mib is None else f"; goal {mib(s.heap_goal_p50_mib)}"
+        live, which = over_time(report, "heap_live_mib", s.live_heap_p50_mib, None)
+        of_goal, _ = over_time(report, "heap_goal_mib", s.heap_goal_p50_mib or 0.0, None)
+        goal = "" if s.heap_goal_p50_mib is None else f"; goal {mib(of_goal)} {which}"
         yield (
             "timeline-heap",
-            f"Live heap {mib(s.live_heap_p50_mib)} median, {mib(s.live_heap_max_mib)} at most"
-            f"{goal} median{_OF_SAMPLES if report.analysis.by_dumps else ''}.{_growth(report)}",
+            f"Live heap {mib(live)} {which}, {mib(s.live_heap_max_mib)} at most"
+            f"{goal}{_OF_SAMPLES if report.analysis.by_dumps else ''}.{_growth(report)}",
         )
     if s.stw_max_ms is not None:
-        yield "timeline-pauses", f"Longest {milliseconds(s.stw_max_ms)}{_p99(report)}."
-        yield "pauses-spread", f"Longest {milliseconds(s.stw_max_ms)}{_p99(report)}."
+        longest = f"Longest {milliseconds(s.stw_max_ms)}{_p99(report)}."
+        yield from dict.fromkeys(("timeline-pauses", "pauses-spread"), longest).items()
     if s.gc_cpu_share is not None:
         idle = gc_cpu_with_idle(s)
         more = f", {idle} with idle marking" if idle else ""

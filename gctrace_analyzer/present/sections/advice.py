@@ -13,7 +13,7 @@ from gctrace_analyzer.advise.observed import OF_LEVEL
 from gctrace_analyzer.advise.phrases import to_set
 from gctrace_analyzer.advise.prediction.model import Setting
 from gctrace_analyzer.advise.subject import advised_process
-from gctrace_analyzer.advise.whatif import is_measured, is_present, lasts_text
+from gctrace_analyzer.advise.whatif import above_live_heap, is_measured, is_present, lasts_text
 from gctrace_analyzer.analysis.postmortem.facts import MOST_OF_LIMIT
 from gctrace_analyzer.analysis.settings.naming import (
     gogc_name,
@@ -302,7 +302,8 @@ def reasons(rows: pl.DataFrame, predictor: Predictor, said: str = "") -> list[tu
     others = rows.filter(~pl.col("now"))
     # The figures of the present setting are measured, so nothing is predicted for a live heap.
     unsaid = OF_LEVEL if others.is_empty() and is_measured(first) else ()
-    notes = (text for text in (first["risk"], *predictor.warnings) if text)
+    known = (first["risk"], *above_live_heap(rows, predictor), *predictor.warnings)
+    notes = (text for text in known if text)
     sentences += [("Note", text) for text in notes if not text.startswith(unsaid)]
     firm = ', so "try", not "advised"' if word_of(first) == "try" else ""
     for row in others.head(1).iter_rows(named=True):

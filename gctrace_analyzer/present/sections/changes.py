@@ -266,6 +266,8 @@ def held(change: Change) -> str:
 def expectation_note(pair: Pair) -> str:
     """Returns what the table of predictions compares."""
     of = f'Predicted from the "{names_of(pair)[0]}" run for the same load.'
+    if pair.promise:
+        of = f"{printable(pair.promise[0].upper() + pair.promise[1:])}."
     if pair.measurement is not None:
         after, before = printable(pair.after.label), printable(pair.before.label)
         of = f"Predicted for {after} from one run of {before} alone."

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 from gctrace_analyzer.advise.sides import all_differences, sides_of
 from gctrace_analyzer.advise.subject import root_of
-from gctrace_analyzer.analysis.compare.change import BY_LOAD, ONE_RUN, OTHER_PROCS
+from gctrace_analyzer.analysis.compare.change import BY_LOAD, CONTENDED, ONE_RUN, OTHER_PROCS
+from gctrace_analyzer.analysis.compare.metrics import NAMED
 from gctrace_analyzer.present.document import (
     Folded,
     Gap,
@@ -369,19 +370,20 @@ _PRICES = {"gc_cpu_share": "GC CPU", "stw_p99_ms": "p99 pauses", "heap_peak_mib"
 
 
 def _unsure(pair: Pair, parts: Mapping[str, Sequence[str]]) -> Iterator[str]:
-    """Yields higher figures that may be the price of a gain, or lower ones that a loss may gain."""
-    is_gain, is_loss = bool(parts["better"]), bool(parts["worse"])
+    """Yields higher figures that may be the price of a gain, or lower ones that a loss may gain.
+
+    What was judged is named by itself, and what runs usually differ by is no price.
+    """
+    sign = 1 if parts["better"] else -1
     for name, words in _PRICES.items():
         change = pair.changes.get(name)
-        if change is None or change.no_verdict_because == OTHER_PROCS:
+        if change is None or change.verdict or not NAMED[name].differs(change):
             continue
-        # What was judged is named by itself; what may be chance only where no loss is named.
-        if change.verdict is not None and (is_loss or change.verdict != "~"):
+        if change.no_verdict_because in (OTHER_PROCS, CONTENDED):
             continue
-        doubt = "not significant" if change.verdict else "not judged"
-        if (change.relative or 0.0) * (1 if is_gain else -1) > _OTHER_PART:
+        if (change.relative or 0.0) * sign > _OTHER_PART:
             ends = (value(name, end) for end in (change.before, change.after))
-            yield f"{words} {' → '.join(ends)} ({doubt})"
+            yield f"{words} {' → '.join(ends)} (not judged)"
 
 
 def costs(pair: Pair) -> dict[str, list[str]]:

@@ -298,6 +298,9 @@ def _legend(answers: Answers) -> Iterator[str]:
         "gc_cpu_share": "GC CPU is a share of the CPU of a service",
         "assist_share_of_gc_cpu": "assists are mark assists as a share of its GC CPU",
         "stw_p99_ms": "pauses p99 are those of its worst process",
+        # A server gives means over time.
+        "live_heap_p50_mib": "live heaps are medians over the cycles"
+        * (answers.totals.files > 0),
     }
     of_several = pl.col("needed_limit_mib").is_not_null() & (pl.col("processes") > 1)
     orders = (
@@ -307,7 +310,7 @@ def _legend(answers: Answers) -> Iterator[str]:
         "GC cores" * bool(len(answers.problems)),
         "services by GC CPU are sorted by GC cores" * (services["gc_cores"].count() > 0),
     )
-    shares = ", ".join(text for name, text in about.items() if services[name].count())
+    shares = ", ".join(text for name, text in about.items() if text and services[name].count())
     parts = (shares, "; ".join(filter(None, orders)))
     if text := ". ".join(f"{part[0].upper()}{part[1:]}" for part in parts if part):
         yield f"{text}."

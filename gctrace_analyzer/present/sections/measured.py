@@ -104,13 +104,18 @@ def _noun(metric: str) -> str:
     return {WALL.name: "run time", CPU.name: "CPU time"}.get(metric, printable(metric))
 
 
-def _price(pair: Pair) -> str:
+def _memory(pair: Pair) -> str:
     """Returns how much memory changes; nothing if the change is not significant."""
     change = pair.changes[RSS.name]
     if not change.is_significant or change.delta is None or abs(change.delta) < _LEAST_MIB:
         return ""
-    size = mib(abs(change.delta))
-    return f" for {size} more" if change.delta > 0 else f" and takes {size} less"
+    return f"{mib(abs(change.delta))} {'more' if change.delta > 0 else 'less'}"
+
+
+def _price(pair: Pair) -> str:
+    """Returns the same, as what another change costs or brings as well."""
+    size = _memory(pair)
+    return size and (f" for {size}" if size.endswith("more") else f" and takes {size}")
 
 
 def _promises(pair: Pair, decider: str) -> str:
@@ -156,8 +161,10 @@ def _undecided(pair: Pair, measurement: Measurement) -> str:
     )
     # Other work makes runs longer, but takes none of their CPU time.
     cpu = pair.changes[CPU.name]
-    if decider == CPU.name or not cpu.is_significant or measurement.rounds < OWN_SPREAD_RUNS:
+    if measurement.rounds < OWN_SPREAD_RUNS:
         return text
+    if decider == CPU.name or not cpu.is_significant:
+        return f"{text}; it takes {size}" if (size := _memory(pair)) else text
     return f"{text}; it {_how_much(cpu, CPU.name)}{_price(pair)}"
 
 

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
     import polars as pl
 
-    from gctrace_analyzer.analysis.settings.known import Settings
+    from gctrace_analyzer.analysis.analysis import Analysis
     from gctrace_analyzer.present.report import Report
     from gctrace_analyzer.schema import Row
 
@@ -193,7 +193,7 @@ def _known(report: Report) -> tuple[list[_Part], float, str] | None:
     total = None if row is None else _total(row)
     if row is None or total is None or total < LEAST_MIB:
         return None
-    parts = [*_parts(row, report.analysis.settings)]
+    parts = [*_parts(row, report.analysis)]
     # Mapped memory need not be resident, so resident memory may be less than a part.
     if not parts or max(part.size_mib for part in parts) > total:
         return None
@@ -264,11 +264,13 @@ def _mib(row: Mapping[str, int | None], *names: str) -> float | None:
     return next((size / MIB for size in known if size is not None), None)
 
 
-def _parts(row: Mapping[str, int | None], settings: Settings) -> Iterator[_Part]:
+def _parts(row: Mapping[str, int | None], analysis: Analysis) -> Iterator[_Part]:
     """Yields the heap, the runtime's other memory, and what is not Go's."""
-    go, limit = settings.value("go_version"), settings.value("memory_limit_mib")
+    go, limit = map(analysis.settings.value, ("go_version", "memory_limit_mib"))
     at_limit = isinstance(limit, int | float) and (_held(row) or 0.0) > _NEAR_LIMIT * limit
-    yield from _of_heap(row, may_limit=may_limit(go), at_limit=at_limit)
+    # Dumps need not name a limit that thrashes; a lower one makes it worse.
+    at_limit |= "limit-thrash" in analysis.episodes["kind"]
+    yield from _of_heap(row, may_limit=may_limit(go) and not at_limit, at_limit=at_limit)
     of_runtime = [*_of_runtime(row)]
     yield from of_runtime
     sys, heap, in_use = (

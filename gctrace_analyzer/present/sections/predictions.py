@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from gctrace_analyzer.advise.phrases import order
 from gctrace_analyzer.advise.prediction.model import Setting
 from gctrace_analyzer.advise.subject import BURSTS
-from gctrace_analyzer.advise.whatif import is_measured, saved_by_less
+from gctrace_analyzer.advise.whatif import above_live_heap, is_measured, saved_by_less
 from gctrace_analyzer.present.document import Gap, Paragraphs, Sentence, Sentences
 from gctrace_analyzer.present.format import mib_per_s
 from gctrace_analyzer.present.sections import advice, headline
@@ -133,7 +133,7 @@ def _notes_on_predictions(report: Report, rows: pl.DataFrame) -> Iterator[tuple[
             "Note",
             f"{advice.as_text(settings[notes.index(near)], baseline)}{several}: {near}",
         )
-    for text in advice.beyond_container(rows, baseline):
+    for text in (*advice.beyond_container(rows, baseline), *above_live_heap(rows, baseline)):
         yield "Note", text
     if not baseline.refused:
         for text in advice.ballast_notes(baseline, rows):

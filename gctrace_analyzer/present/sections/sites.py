@@ -48,8 +48,16 @@ def allocation(profiled: Profiled, most: int) -> Table:
     if profiled.top["alloc_mib_per_s"].count():
         columns[1] = ("MiB/s", lambda site: digits(site["alloc_mib_per_s"], 2))
     if profiled.top["gc_cpu_cores"].count():
-        columns.insert(2, ("GC cores", lambda site: digits(site["gc_cpu_cores"], 2)))
+        columns.insert(2, ("GC cores", lambda site: _cores(site["gc_cpu_cores"])))
     return _table("Allocation by function", profiled.top, columns, most)
+
+
+def _cores(cores: float) -> str:
+    return digits(cores, 2) if cores >= _LEAST_CORES else f"<{_LEAST_CORES}"
+
+
+_LEAST_CORES = 0.001
+"""Cores. What samples attribute to a function is no more exact."""
 
 
 def changes(before: Profiled, after: Profiled, names: Sequence[str]) -> Table | None:

@@ -36,7 +36,7 @@ from gctrace_analyzer.cli import main
 from gctrace_analyzer.comparison import Comparison, side_of
 from gctrace_analyzer.present.sections import comparison
 from gctrace_analyzer.testing import read_text
-from tests.conftest import CORPUS
+from tests.conftest import CORPUS, SAMPLES
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -346,8 +346,18 @@ def test_a_gain_with_a_loss_is_named_with_a_further_cost_that_was_not_judged() -
     said = comparison.verdict([replace(pair, changes=changes)])
     assert re.search(r"less GC CPU.* for 3 times the heap peak, but p99 .*\(not judged\)", said)
     # What was judged, or may be chance, is no further cost of a change with a known one.
-    changes["stw_p99_ms"] = replace(changes["stw_p99_ms"], verdict="~")
-    assert "p99" not in comparison.verdict([replace(pair, changes=changes)])
+    p99 = changes["stw_p99_ms"]
+    within = {"after": 1.5 * (p99.before or 0), "delta": 0.5 * (p99.before or 0)}
+    for other in ({"verdict": "~"}, {"no_verdict_because": CONTENDED}, within):
+        changes["stw_p99_ms"] = replace(p99, **other)
+        assert "p99" not in comparison.verdict([replace(pair, changes=changes)])
+
+
+def test_the_p99_of_few_pauses_is_no_price_of_a_gain() -> None:
+    change = SAMPLES / "change"
+    said = gca.compare(change / "before-1.log.gz", change / "after-1.log.gz").verdict
+    assert said.startswith("54 % less GC CPU")
+    assert "p99" not in said
 
 
 def test_the_cause_of_a_worse_side_is_that_of_its_own_report() -> None:
@@ -501,7 +511,7 @@ def test_the_verdict_is_one_sentence() -> None:
         [log("noise-a", f"gogc100-r{number}") for number in range(4)],
     )
     said = found.to_dict()["verdict"]
-    assert re.fullmatch(r"\d+ % less GC CPU.* for \d+ % more heap, but p99 .+; .+\.", said)
+    assert re.fullmatch(r"\d+ % less GC CPU.* for \d+ % more heap; .+\.", said)
     same = gca.compare(log("noise-a", "gogc50-r0"), log("noise-a", "gogc50-r1"))
     assert same.to_dict()["verdict"].startswith("No significant change")
     assert str(same).count("No significant change") == 1

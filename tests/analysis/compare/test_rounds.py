@@ -69,6 +69,27 @@ def test_a_difference_of_time_may_be_smaller_without_other_work() -> None:
     assert crowded.changes("b")["cpu_s"] == replace(quiet.changes("b")["cpu_s"])
 
 
+def test_what_is_undecided_does_not_hide_the_memory() -> None:
+    noisy, peaks = measurement(10.0, 10.0), {"a": 100.0, "b": 127.0}
+    waits_s = (3.0, -2.0, 1.0, -4.0, 2.0, -1.0)
+    took_s = {"a": 10.0, "b": 10.1}
+    runs = [
+        replace(run, wall_s=wall_s, cpu_s=wall_s, max_rss_mib=peaks[run.side] + 0.1 * run.round)
+        for run in noisy.runs
+        for wall_s in (took_s[run.side] + waits_s[run.round - 1] * (run.side == "a"),)
+    ]
+    one = replace(noisy, runs=tuple(runs))
+    side = SimpleNamespace(label="b", cycles=100, benchmarks={})
+    pair: Any = SimpleNamespace(
+        before=side,
+        after=side,
+        changes=one.changes("b") | {"alloc_mib_per_s": Change("alloc_mib_per_s")},
+    )
+    said = measured.verdict([pair], one)
+    assert said.startswith("b: undecided after 6 rounds")
+    assert "it takes 27.0 MiB more" in said
+
+
 def test_an_undecided_run_time_does_not_hide_the_cpu_time() -> None:
     noisy = measurement(10.0, 10.0)
     waits_s = (3.0, -2.0, 1.0, -4.0, 2.0, -1.0)

@@ -147,7 +147,7 @@ def test_a_limit_that_prevents_the_kill_but_makes_gc_frequent_says_so() -> None:
     found = explained(live_mib=300, live_before_mib=295)
     (first, *_) = found.advice
     assert first.startswith("Set GOMEMLIMIT=460MiB")
-    assert "raise the limit of 512 MiB to at least 627 MiB, and the setting in prop" in first
+    assert "raise the limit of 512 MiB to about 626 MiB, and the setting to about 563 " in first
 
 
 @pytest.mark.parametrize("resident_mib", [None, 123.0])
@@ -262,7 +262,7 @@ def test_the_sum_comes_before_what_would_have_helped() -> None:
     assert found.preventable == "unknown"
     # First what helps now
     assert found.advice[0].startswith(
-        "To buy time, raise the limit of 512 MiB to at least 615 MiB: "
+        "To buy time, raise the limit of 512 MiB to about 649 MiB: "
     )
     assert found.advice[1].startswith("Find out what uses the rest of the memory")
     assert not any("GOMEMLIMIT=" in text for text in found.advice)
@@ -319,7 +319,7 @@ def test_what_others_under_the_limit_use_is_not_of_the_program() -> None:
         "The process had 300 of these MiB: the other 212 belonged to other processes in the group"
     )
     assert found.advice[0].startswith(
-        "To buy time, raise the limit of 512 MiB to at least 649 MiB: "
+        "To buy time, raise the limit of 512 MiB to about 686 MiB: "
     )
     assert found.advice[-1].startswith("Find out what else uses memory under this limit")
     assert not any("GOMEMLIMIT=" in text for text in found.advice)
@@ -809,7 +809,7 @@ def test_the_first_step_after_a_kill_does_not_depend_on_who_recorded_it(
     grew = explained(**kill | {"growth": LASTING}).advice
     assert grew[0].startswith("Find out why the live heap grows: compare two heap profiles")
     more = (
-        "To buy time, raise the limit of 256 MiB to at least 470 MiB, and set GOMEMLIMIT=423MiB: "
+        "To buy time, raise the limit of 256 MiB to about 470 MiB, and set GOMEMLIMIT=423MiB: "
         "225 MiB are live heap, so no GOGC or GOMEMLIMIT leaves GC enough room under 256 MiB."
     )
     other = "Or give the program more memory: 225 MiB are live heap"

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 import gctrace_analyzer as gca
+from gctrace_analyzer.analysis.postmortem.facts import container_for
 from gctrace_analyzer.analysis.thresholds import roomy_limit
 from gctrace_analyzer.testing import read_text
 from tests.conftest import SAMPLES
@@ -167,8 +168,9 @@ def test_a_limit_that_the_goals_already_show_is_not_to_be_set_again(tmp_path: Pa
     pod.write_text(state)
     run = gca.read([SAMPLES / "leak" / "service.log.gz", pod])
     (death,) = run.post_mortems()
-    assert death.advice[0].startswith("To buy time, raise the limit of 128 MiB to at least")
+    assert death.advice[0].startswith("To buy time, raise the limit of 128 MiB to about")
     assert not any(step.startswith("Set GOMEMLIMIT") for step in death.advice)
     # The headline and the recommended settings name one limit, with the memory outside the heap.
     (limit,) = set(re.findall(r"GOMEMLIMIT=(\d+)MiB: \d+ MiB are live heap", run.to_markdown()))
     assert float(limit) == roomy_limit(run.advice.needed_limit_mib or 0.0)
+    assert f"to about {container_for(float(limit))} MiB, and set" in run.to_markdown()

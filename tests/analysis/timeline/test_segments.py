@@ -14,11 +14,10 @@ from hypothesis import strategies as st
 from polars.testing import assert_frame_equal
 
 import gctrace_analyzer as gca
-from gctrace_analyzer import schema
 from gctrace_analyzer.analysis.durations import COUNTED
 from gctrace_analyzer.analysis.spans import of_cycles
 from gctrace_analyzer.analysis.timeline.segments import level_changes, named, segments
-from tests.conftest import CORPUS, ROOT
+from tests.conftest import CORPUS, ROOT, SAMPLES
 from tests.helpers.corpus import live, run_of
 from tests.helpers.logs import logfile
 
@@ -223,25 +222,24 @@ def test_filling_the_heap_makes_later_cycles_no_idle_time() -> None:
 def test_a_short_time_with_more_allocation_is_a_spike() -> None:
     usual, more = [(0.5, 2, 20.0)] * 40, [(0.2, 2, 60.0)] * 12
     whole = segments(enriched([(0.6, 2, 20.0), *usual, *more, *usual]))
-    assert named(whole, schema.empty("episodes"))["kind"].to_list() == [
-        "steady",
-        "spike",
-        "steady",
-    ]
+    assert named(whole)["kind"].to_list() == ["steady", "spike", "steady"]
 
 
-def test_what_thrashes_for_most_of_its_time_is_called_so() -> None:
-    whole = segments(enriched([(0.6, 2, 20.0), *[(0.5, 2, 20.0)] * 40]))
-    begin, end = whole.row(0, named=True)["start_s"], whole.row(0, named=True)["end_s"]
+@pytest.mark.parametrize("log", ["refill/service.log.gz", "thrash-go1.19.log"])
+def test_phases_and_episodes_of_thrashing_have_the_same_ends(log: str) -> None:
+    run = gca.read(SAMPLES / log, gogc=100, memory_limit="104MiB")
+    ends = pl.col("start_s", "end_s").round(2)
+    phases, episodes = (
+        rows.filter(pl.col("kind") == kind).select(ends).rows()
+        for rows, kind in ((run.segments(), "thrash"), (run.episodes(), "limit-thrash"))
+    )
+    assert phases == episodes != []
 
-    def kind(share: float) -> str:
-        thrash = schema.empty("episodes").vstack(
-            pl.DataFrame(
-                [{"process": 0, "kind": "limit-thrash", "start_s": begin,
-                  "end_s": begin + share * (end - begin)}],
-                schema=schema.polars_schema("episodes"),
-            )
-        )  # fmt: skip
-        return str(named(whole, thrash)["kind"][0])
 
-    assert (kind(0.4), kind(0.6)) == ("steady", "thrash")
+def test_a_thrash_between_dumps_is_a_phase() -> None:
+    run = gca.read(CORPUS / "metrics" / "own" / "thrash-limit80" / "expvar.jsonl.gz")
+    phases = run.segments().filter(kind="thrash").select("start_s", "end_s").rows()
+    assert (
+        phases == run.episodes().filter(kind="limit-thrash").select("start_s", "end_s").rows()
+    )
+    assert phases

@@ -605,7 +605,8 @@ def test_records_name_their_process(name: str) -> None:
     assert run.memstats["process"].to_list() == [0, 1] * 3
     verdict = run.report().verdict
     assert verdict is not None
-    assert "1.60 times a second (its CPU time is unknown) in process 1" in verdict.sentence
+    unknown = "(its CPU time between the dumps is unknown)"
+    assert f"1.60 times a second {unknown} in process 1" in verdict.sentence
 
 
 @pytest.mark.parametrize(

@@ -11,6 +11,7 @@ from gctrace_analyzer.present.html.captions import statements
 from gctrace_analyzer.present.html.methodology import methodology
 from gctrace_analyzer.present.html.ranges import phases
 from gctrace_analyzer.present.plots.axis import axis_of
+from gctrace_analyzer.present.sections.headline import state
 from tests.conftest import CORPUS, SAMPLES
 from tests.helpers.intervals import between_dumps
 from tests.helpers.logs import logfile, records
@@ -65,6 +66,16 @@ def test_a_chart_of_intervals_says_that_its_lines_are_means() -> None:
     assert isinstance(drawn, float)
     assert drawn < 75 < 84 < (most or 0)
     assert "lines show the mean of both ends" in statements(report, (0,))["timeline-heap"]
+
+
+def test_the_caption_of_a_chart_has_the_median_of_the_card() -> None:
+    report = gca.read(SAMPLES / "refill" / "service.log.gz").report()
+    said = statements(report, (0,))["timeline-heap"]
+    cards = {figure.label: figure.value for figure in state(report)}
+    assert f"Live heap {cards['Live heap']} median over time" in said
+    assert f"goal {cards['Heap goal']} median over time" in said
+    steady = gca.read(SAMPLES / "steady-go1.26.log").report()
+    assert "over time" not in statements(steady, (0,))["timeline-heap"]
 
 
 def test_a_page_has_the_sentences_of_minor_findings_and_one_name_for_each() -> None:
