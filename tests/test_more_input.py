@@ -25,6 +25,7 @@ CONTRADICTED = {
     "nomad12735-spurious-oom-killed": "the task was asked to stop",
     "go18896-fragmentation-two-runs": "the line shows that there are two processes",
     "go12228-go15-windows-startup-goal-below-start": "sizes in MiB hide what the cycle allocates",
+    "gorun-gogc25-comment-spanish": "sizes in MiB hide what the cycle allocates",
 }
 
 EXCERPTS = sorted(path for name in ("cases", "wild") for path in (CORPUS / name).glob("*.log"))
