@@ -300,9 +300,16 @@ def size_text(size_mib: float) -> str:
 
     >>> size_text(412), size_text(0.4), size_text(22528), size_text(2.46), size_text(0.0078)
     ('412 MiB', '0.4 MiB', '22.0 GiB', '2.5 MiB', '8.0 KiB')
+
+    gctrace and settings have whole MiB, and a decimal would say more than they do.
+
+    >>> size_text(27), size_text(27.04)
+    ('27 MiB', '27.0 MiB')
     """
     if abs(size_mib) >= IN_GIB_FROM_MIB:
         return f"{digits(size_mib / 1024, 3)} GiB"
+    if size_mib == round(size_mib):
+        return f"{size_mib:,.0f} MiB"
     if 0 < abs(size_mib) < _IN_KIB_BELOW_MIB:
         return f"{digits(size_mib * 1024, 2)} KiB"
     significant = 1 if abs(size_mib) < 1 else 2 if abs(size_mib) < 10 else 3

@@ -70,7 +70,7 @@ def test_without_resident_memory_what_go_holds_counts() -> None:
     dump = "Sys = 133888296\nHeapReleased = 10928128\nHeapAlloc = 78126256\n"
     found = gca.read(io.StringIO(dump), container_limit="80MiB").report().verdict
     assert found is not None
-    assert "Go alone holds 117 MiB of 80.0 MiB (147 %)" in found.sentence
+    assert "Go alone holds 117 MiB of 80 MiB (147 %)" in found.sentence
 
 
 @pytest.mark.parametrize("resident_mib", [448, 480])

@@ -23,7 +23,7 @@ def test_a_larger_live_heap_is_named() -> None:
     )
     cycles = facts_of(text).cycles
     start_s = cycles["start_s"][30]
-    assert "the live heap rose from 90.0 MiB to 190 MiB" in changes_at(cycles, start_s, DEFAULT)
+    assert "the live heap rose from 90 MiB to 190 MiB" in changes_at(cycles, start_s, DEFAULT)
 
 
 def test_a_smaller_live_heap_is_not_a_cause() -> None:

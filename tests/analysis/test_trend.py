@@ -451,5 +451,5 @@ def test_what_changed_is_of_ten_seconds_and_twenty_cycles() -> None:
     starts[:] = [2.6 * n for n in range(160)]
     assert changed([100.0] * 8 + [150.0] * 152, start_s=20.8) == []
     starts[:] = [0.25 * n for n in range(160)]
-    assert changed([1.0] * 80 + [1.5] * 80) == ["the live heap rose from 1.0 MiB to 1.5 MiB"]
+    assert changed([1.0] * 80 + [1.5] * 80) == ["the live heap rose from 1 MiB to 1.5 MiB"]
     assert changed([0.9] * 80 + [1.5] * 80) == []

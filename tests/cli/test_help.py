@@ -161,7 +161,7 @@ def test_a_word_leads_to_findings_tables_and_options(
         (
             "kernel: Memory cgroup out of memory: Killed process 7 (api) total-vm:2048kB, "
             "anon-rss:1024kB, file-rss:0kB, shmem-rss:0kB, UID:1 oom_score_adj:968",
-            ("1.0 MiB", "anon-rss", "-1000 (never) to 1000 (first)", "api was killed because"),
+            ("1 MiB", "anon-rss", "-1000 (never) to 1000 (first)", "api was killed because"),
         ),
         ("api invoked oom-killer: gfp_mask=0xcc0(GFP_KERNEL), order=0", ("2^order pages",)),
         ("memory: usage 524288kB, limit 524288kB, failcnt 123", ("512 MiB", "limit was hit")),

@@ -262,5 +262,5 @@ def test_single_dumps_are_shown_with_what_they_have_since_the_start_and_not_judg
     mixed = gca.fleet_answers(pl.DataFrame([*found, log], schema=rows.schema))
     assert mixed.services.height == 3
     lines = str(mixed).splitlines()
-    assert [line.split()[0] for line in lines if line.endswith("70.0 MiB")] == ["one", "two"]
+    assert [line.split()[0] for line in lines if line.endswith("70 MiB")] == ["one", "two"]
     assert not [line for line in lines if "too few" in line or "worst problem" in line]

@@ -184,7 +184,7 @@ def test_how_much_was_returned_is_said_so_that_the_total_of_the_table_is_explain
     sizes = {"HeapInuse": GIB, "HeapIdle": GIB, "Sys": 2 * GIB + (2 << 20)}
     for released, said in (
         (0, "none of it"),
-        (6 << 20, "6.0 MiB of it"),
+        (6 << 20, "6 MiB of it"),
         (GIB // 2, "512 MiB"),
     ):
         text = verdict(read_text(dump(**sizes, HeapReleased=released)).report()).sentence
@@ -217,7 +217,7 @@ def test_a_size_has_no_more_digits_than_its_own_line() -> None:
             [("7,000 MiB", "85.4 %"), ("1,192 MiB", "14.6 %")],
         ),
         ("Alloc = 34.5 MiB\tSys = 463.2 MiB", [("34.5 MiB", "7.4 %"), ("429 MiB", "92.6 %")]),
-        ("Alloc = 35651584 \tSys = 485490688", [("34.0 MiB", "7.3 %"), ("429 MiB", "92.7 %")]),
+        ("Alloc = 35651584 \tSys = 485490688", [("34 MiB", "7.3 %"), ("429 MiB", "92.7 %")]),
     ],
 )
 def test_the_parts_of_printed_sizes_have_only_digits_that_those_have(
@@ -360,7 +360,7 @@ def test_parts_that_are_more_than_what_is_resident_are_parts_of_what_go_holds() 
     )
     assert table is not None
     assert table.head[2] == "of 134 MiB of Go"
-    assert table.rows[0][:3] == ("heap in use", "89.0 MiB", "66.4 %")
+    assert table.rows[0][:3] == ("heap in use", "89 MiB", "66.4 %")
 
 
 @pytest.mark.parametrize(
@@ -458,14 +458,14 @@ def test_what_docker_charges_is_not_resident_memory() -> None:
 def test_what_go_holds_is_compared_with_the_limit() -> None:
     sizes = dump(Sys=400 << 20, HeapReleased=100 << 20, HeapAlloc=240 << 20)
     said = verdict(read_text(f"{sizes}GOMEMLIMIT=256MiB\n").report()).sentence
-    assert "The 300 MiB that Go holds are 44.0 MiB above GOMEMLIMIT (256 MiB)." in said
+    assert "The 300 MiB that Go holds are 44 MiB above GOMEMLIMIT (256 MiB)." in said
 
 
 def test_resident_memory_that_grows_without_the_heap_is_outside_go() -> None:
     line = "Time: {}s Resident size: {}MB MemStats.Sys: {}MB MemStats.Alloc: 3.1MB MemStats.TotalAlloc: {}MB\n"
     rows = [(0, 6.0, 8.0, 3.5), (51, 8.8, 9.1, 474.1), (358, 44.5, 12.1, 3280.3)]
     found = verdict(read_text("".join(line.format(*row) for row in rows)).report())
-    rose = "resident memory rose from 6.0 MiB to 44.5 MiB, 32.4 MiB more than what Go obtained"
+    rose = "resident memory rose from 6 MiB to 44.5 MiB, 32.4 MiB more than what Go obtained"
     assert rose in found.sentence
     assert found.action.startswith("Find out what grows outside Go")
 
@@ -491,7 +491,7 @@ def test_the_live_heap_of_a_dump_is_said() -> None:
     text = f"/gc/heap/goal:bytes {80 << 20}\n/gc/heap/live:bytes {38 << 20}\n"
     text += f"/memory/classes/heap/objects:bytes {56 << 20}\n/memory/classes/total:bytes {117 << 20}\n"
     said = verdict(read_text(text).report()).sentence
-    assert "The heap goal was 80.0 MiB, with a live heap of 38.0 MiB." in said
+    assert "The heap goal was 80 MiB, with a live heap of 38 MiB." in said
 
 
 @pytest.mark.parametrize(

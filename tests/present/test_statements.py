@@ -579,7 +579,7 @@ def test_the_place_of_a_kill_and_the_growth_of_the_live_heap_fit_80_columns() ->
     text = plain(document(kill))
     assert " line 1\n" in text
     steady = plain(document(gca.read(CORPUS / "metrics/own/gogc100/run.log.gz").report()))
-    assert "max 87.0 MiB; no significant growth" in steady
+    assert "max 87 MiB; no significant growth" in steady
     for lines in (text.splitlines(), steady.splitlines()):
         assert max(map(len, lines[1:])) <= 80
 
@@ -874,7 +874,7 @@ def test_after_a_kill_the_goal_is_not_under_the_live_heap(tmp_path: Path) -> Non
     shown = {each.label: (each.value, each.note) for each in headline.state(report)}
     assert shown["Live heap"][0] == "238 MiB"
     assert shown["Heap goal"][0] == "477 MiB"
-    assert shown["Heap goal"][1].startswith("next; median 36.0 MiB; set mostly by GOGC")
+    assert shown["Heap goal"][1].startswith("next; median 36 MiB; set mostly by GOGC")
 
 
 @pytest.mark.parametrize("name", ["leak-into-limit-go1.24.log", "leak/service.log.gz"])
@@ -1368,13 +1368,13 @@ def test_pauses_that_rise_with_the_heap_are_of_the_heap() -> None:
 def test_few_cycles_have_no_median_but_a_range_of_sizes() -> None:
     goals = [0, 4, 7, 16, 16, 16]
     sizes: dict[str, Any] = {"goal": goals.__getitem__, "live": lambda n: goals[n] // 2}
-    assert figures_of(log_of(1, **sizes))["Live heap"] == "2.0 MiB "
+    assert figures_of(log_of(1, **sizes))["Live heap"] == "2 MiB "
     few = figures_of(log_of(4, **sizes))
-    assert few["Live heap"] == "2.0–8.0 MiB last 8.0 MiB"
-    assert few["Heap goal"] == "4.0–16.0 MiB last 16.0 MiB"
+    assert few["Live heap"] == "2–8 MiB last 8 MiB"
+    assert few["Heap goal"] == "4–16 MiB last 16 MiB"
     many = figures_of(log_of(5, **sizes))
-    assert many["Live heap"].startswith("8.0 MiB median; max 8.0 MiB")
-    assert many["Heap goal"].startswith("16.0 MiB ")
+    assert many["Live heap"].startswith("8 MiB median; max 8 MiB")
+    assert many["Heap goal"].startswith("16 MiB ")
 
 
 def test_at_the_heap_minimum_no_effective_gogc_is_named() -> None:
@@ -1733,8 +1733,8 @@ def test_the_sizes_of_the_heap_are_those_of_most_of_the_time() -> None:
         for n, line in enumerate(fast, 1)
     )
     found = figures_of(slow + "\n".join(later) + "\n")
-    assert found["Live heap"].startswith("28.0 MiB median over time; max 50.0 MiB; last 1.0")
-    assert found["Heap goal"].startswith("58.0 MiB ")
+    assert found["Live heap"].startswith("28 MiB median over time; max 50 MiB; last 1 MiB")
+    assert found["Heap goal"].startswith("58 MiB ")
     assert "heap minimum" not in found["Heap goal"]
 
 
@@ -1762,14 +1762,14 @@ def test_stacks_that_raise_the_goal_are_in_its_row() -> None:
     text = log_of(40, live=10, goal=lambda n: 4 if n == 1 else 110, start=90, end=95)
     found = figures_of(text.replace("0 MB stacks", "90 MB stacks"))
     # Go 1.19 prints allocated stacks, of which the goal may have no part.
-    assert found["Heap goal"] == "110 MiB set by GOGC≤1030; 90.0 MiB of stacks"
+    assert found["Heap goal"] == "110 MiB set by GOGC≤1030; 90 MiB of stacks"
     # The mean of two sizes was never the size.
     line = (
         "gc {} @{}.157s 2%: 14+657+0.68 ms clock, 28+0.58/32/0+1.3 ms cpu, 1->3->2 MB, "
         "2 MB goal, {} MB stacks, 0 MB globals, 2 P\n"
     )
     found = figures_of(line.format(1, 0, 7) + line.format(2, 2, 56))
-    assert found["Heap goal"].endswith(" 7.0 MiB of stacks")
+    assert found["Heap goal"].endswith(" 7 MiB of stacks")
 
 
 def test_a_log_too_short_for_gc_cpu_shows_no_share_of_it() -> None:

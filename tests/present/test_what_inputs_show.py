@@ -44,9 +44,7 @@ def test_a_crash_may_begin_behind_other_text_on_its_line() -> None:
         read_text(f"  Warning  Failed  25m  kubelet, n1  Error: runc failed: {error}\n{rest}")
 
 
-@pytest.mark.parametrize(
-    ("last", "beyond"), [((14.5, 12.1), None), ((40, 12), "28.0 MiB more")]
-)
+@pytest.mark.parametrize(("last", "beyond"), [((14.5, 12.1), None), ((40, 12), "28 MiB more")])
 def test_what_is_resident_beyond_go_is_a_difference_of_sizes(
     last: tuple[float, float], beyond: str | None
 ) -> None:
@@ -274,10 +272,10 @@ OF_UNIT = (
         ("38.4M (swap: 3.0M swap peak: 9.0M)", "used 38.4 MiB.", "If it is written in Go"),
         (
             "56.0M (high: 30.0M available: 0B)",
-            "used 56.0 MiB, and has reached its MemoryHigh, 30.0 MiB",
+            "used 56 MiB, and has reached its MemoryHigh, 30 MiB",
             "GOMEMLIMIT=27MiB",
         ),
-        ("97.0M (limit: 100.0M)", "used 97.0 MiB of its 100 MiB", "GOMEMLIMIT=90MiB"),
+        ("97.0M (limit: 100.0M)", "used 97 MiB of its 100 MiB", "GOMEMLIMIT=90MiB"),
     ],
 )
 def test_the_status_of_a_unit_shows_its_memory(memory: str, said: str, advice: str) -> None:

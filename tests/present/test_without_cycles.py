@@ -81,7 +81,7 @@ def test_a_group_without_the_oom_killer_waits(text: str) -> None:
 def test_the_buffers_of_a_program_are_a_sentence() -> None:
     found = headline.verdict(gca.read(SAMPLES / "buffers-go1.16.csv").report())
     assert found.sentence.startswith(
-        "The memory in the program's own buffers rose from 20.0 MiB to 200 MiB."
+        "The memory in the program's own buffers rose from 20 MiB to 200 MiB."
     )
 
 
@@ -101,10 +101,10 @@ def test_dumps_within_a_cycle_are_no_change() -> None:
         return headline.verdict(read_text(text).report()).sentence
 
     assert said(60, 110, 90).startswith("The heap in use was 110 MiB at most.")
-    assert said(110, 20).startswith("The heap in use fell from 110 MiB to 20.0 MiB.")
-    assert said(0, 30, 0).startswith("The heap in use was 30.0 MiB at most.")
+    assert said(110, 20).startswith("The heap in use fell from 110 MiB to 20 MiB.")
+    assert said(0, 30, 0).startswith("The heap in use was 30 MiB at most.")
     assert said(10, 90, 70).startswith(
-        "The heap in use rose from 10.0 MiB to 90.0 MiB, and was 70.0 MiB at the end."
+        "The heap in use rose from 10 MiB to 90 MiB, and was 70 MiB at the end."
     )
 
 
@@ -129,7 +129,7 @@ def test_a_heap_in_use_that_is_not_given_is_not_the_allocated_heap() -> None:
     table = evidence.memory(read_text("Alloc=5242880 Sys=73400320 NumGC=8").report())
     assert table is not None
     assert table.head[2:4] == ("heap objects", "all from OS"), "what is unknown has no column"
-    assert table.rows[0][2:4] == ("5.0 MiB", "70.0 MiB")
+    assert table.rows[0][2:4] == ("5 MiB", "70 MiB")
 
 
 def test_the_page_of_a_kill_has_its_figures_once() -> None:
@@ -187,7 +187,7 @@ def test_dumps_that_count_nothing_show_their_goals_and_what_is_missing(
         assert main([*words, str(path)]) == 0
         shown["".join(words[:1])] = " ".join(capsys.readouterr().out.split())
     assert "GOGC 150 (metrics)" in shown[""]
-    assert "The heap goal was 80.0 to 82.0 MiB within 30 s." in shown[""]
+    assert "The heap goal was 80 to 82 MiB within 30 s." in shown[""]
     assert all("record NumGC and PauseTotalNs too" in text for text in shown.values())
     why = "the input does not show what GC costs now."
     assert f"No recommendation: {why}" in shown["recommend"]
@@ -206,11 +206,11 @@ def test_benchmarks_without_gctrace_are_for_comparing() -> None:
     [
         (
             "scvg1: inuse: 12, idle: 340, sys: 352, released: 330, consumed: 22 (MB)\n",
-            "of 352 MiB from the OS, 10.0 MiB are idle and kept, and 330 MiB are returned.",
+            "of 352 MiB from the OS, 10 MiB are idle and kept, and 330 MiB are returned.",
         ),
         (
             "scav 1404 KiB work (bg), 0 KiB work (eager), 20480 KiB now, 12% util\n",
-            "20.0 MiB of the heap are returned to the OS",
+            "20 MiB of the heap are returned to the OS",
         ),
         (
             "    State:          Running\n    Last State:     Terminated\n"
@@ -284,10 +284,10 @@ def test_a_kill_soon_after_the_start_is_no_leak() -> None:
     [
         (
             40960,
-            "obtained 30.0 MiB from the OS; 40.0 MiB were resident, at least 10.0 MiB of it",
+            "obtained 30 MiB from the OS; 40 MiB were resident, at least 10 MiB of it",
         ),
-        (20480, "obtained 30.0 MiB from the OS; 20.0 MiB were resident."),
-        (4 << 20, "obtained 30.0 MiB from the OS; 4,096 MiB were resident."),
+        (20480, "obtained 30 MiB from the OS; 20 MiB were resident."),
+        (4 << 20, "obtained 30 MiB from the OS; 4,096 MiB were resident."),
     ],
 )
 def test_resident_memory_is_said_once(kib: int, said: str) -> None:
@@ -301,7 +301,7 @@ def test_resident_memory_is_said_once(kib: int, said: str) -> None:
 def test_memory_that_was_returned_is_said_next_to_what_is_resident() -> None:
     dump = f"HeapInuse = {10 << 20}\nHeapSys = {200 << 20}\nHeapReleased = {150 << 20}\n"
     sentence = headline.verdict(read_text(f"{dump}VmRSS: 40960 kB\n").report()).sentence
-    assert "150 MiB were returned to the OS; 40.0 MiB were resident." in sentence
+    assert "150 MiB were returned to the OS; 40 MiB were resident." in sentence
 
 
 @pytest.mark.parametrize(
@@ -416,7 +416,7 @@ def test_kubectl_top_stands_next_to_the_limit_of_the_same_container() -> None:
     assert "The container api used 498 MiB." in str(read_text(TOP).summary())
     described = DESCRIBED.format(state="Running").replace("simmemleak", "api")
     said = " ".join(str(read_text(f"{TOP}\nName: api-1\n{described}").summary()).split())
-    assert "The container api used 498 MiB of its 50.0 MiB" in said
+    assert "The container api used 498 MiB of its 50 MiB" in said
     killed = "Terminated\n      Reason: OOMKilled\n      Exit Code: 137"
     described = DESCRIBED.format(state=killed).replace("simmemleak", "api")
     said = " ".join(str(read_text(f"{TOP}\nName: api-1\n{described}").summary()).split())

@@ -504,7 +504,7 @@ def test_an_address_that_the_runtime_cannot_use_is_no_lack_of_memory() -> None:
     }
     found = explain(evidence(**{**FACTS, **REFUSED, **death}))
     assert found.reading[0].startswith(
-        "The Go runtime, whose heap had obtained 3.0 MiB, asked for 256 MiB, and the operating system "
+        "The Go runtime, whose heap had obtained 3 MiB, asked for 256 MiB, and the operating system "
         "gave it an address that it cannot use"
     )
 
@@ -833,7 +833,7 @@ def test_a_container_that_is_restarted_again_and_again_is_named(
 
 
 @pytest.mark.parametrize(
-    ("pid", "also"), [(1, ""), (5, ", api 10.0 MiB"), (6, ""), (9, ""), (None, "")]
+    ("pid", "also"), [(1, ""), (5, ", api 10 MiB"), (6, ""), (9, ""), (None, "")]
 )
 def test_who_held_the_memory_is_said_by_program(pid: int | None, also: str) -> None:
     listed = ((1, "db", 20), (2, "db", 20), (3, "web", 35), (4, "log", 15), (5, "api", 10))
@@ -850,7 +850,7 @@ def test_who_held_the_memory_is_said_by_program(pid: int | None, also: str) -> N
     )
     assert found.reading[1] == (
         "The 6 tasks listed had 100 MiB resident (shared pages counted in each): db "
-        f"40.0 MiB (2 tasks), web 35.0 MiB, log 15.0 MiB{also}."
+        f"40 MiB (2 tasks), web 35 MiB, log 15 MiB{also}."
     )
 
 

@@ -166,7 +166,7 @@ def test_memory_that_the_victim_shared_is_not_page_cache_of_others() -> None:
 def test_a_group_of_a_program_other_than_go_has_no_memory_of_go() -> None:
     java = KILL.format(kb=86016).replace("ledger", "java")
     text = shown(v2("\n", anon=84, file=420, kernel=8, shmem=400) + java)
-    assert "The kernel counted 84.0 MiB of anonymous memory in its group;" in text
+    assert "The kernel counted 84 MiB of anonymous memory in its group;" in text
 
 
 def test_a_limit_that_was_hit_once_was_not_hit_several_times() -> None:

@@ -73,7 +73,7 @@ def test_a_limit_that_the_user_gives_is_believed_and_questioned(
     evidence = run.findings().filter(id="GC027")["evidence"].to_list()
     assert len(evidence) == contradicted
     if contradicted:
-        assert "stop at 88.0 MiB, as under a memory limit of 94 to 121 MiB" in evidence[0]
+        assert "stop at 88 MiB, as under a memory limit of 94 to 121 MiB" in evidence[0]
 
 
 def test_settings_are_predicted_from_what_is_in_effect() -> None:

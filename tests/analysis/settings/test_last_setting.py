@@ -113,7 +113,7 @@ def test_a_given_gogc_that_is_too_high_for_the_goals_did_not_set_them() -> None:
     run = gca.read(StringIO(text), gogc=200, memory_limit="90MiB", go_version="1.25")
     (regime,) = run.analysis.regimes_of(0)
     assert (regime.set_by, regime.gogc_pct) == ("memory-limit", 200)
-    assert "set by GOMEMLIMIT=90.0 MiB" in run.to_markdown()
+    assert "set by GOMEMLIMIT=90 MiB" in run.to_markdown()
 
 
 def test_an_effective_gogc_is_not_that_of_several_processes() -> None:

@@ -34,7 +34,7 @@ GOGC_100 = Regime(
                 "memory_limit_source": "stated",
                 "set_by": "memory-limit",
             },
-            "GOMEMLIMIT=64.0 MiB, GOGC=off",
+            "GOMEMLIMIT=64 MiB, GOGC=off",
         ),
     ],
 )

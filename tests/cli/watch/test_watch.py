@@ -409,7 +409,7 @@ def test_the_dashboard_has_room_for_a_range(
 ) -> None:
     figures = [
         KeyFigure("GC CPU", "0.059–0.11 %", "under 0.01 of 2 CPUs", level="ok"),
-        KeyFigure("Live heap", "64.0 MiB", "median; max 66.0 MiB", level="ok"),
+        KeyFigure("Live heap", "64 MiB", "median; max 66 MiB", level="ok"),
     ]
     monkeypatch.setattr(headline, "state", lambda _: figures)
     rows = [
@@ -569,7 +569,7 @@ def test_a_line_has_the_last_live_heap_and_the_longest_pause() -> None:
     log = cycles_of([10] * 15 + [70] * 4, 0.1)
     done = watched(["-f", "lines", "--every", "2s", "-"], says=log)
     (line,) = [line for line in done.stdout.decode().splitlines() if "GC CPU 0" in line][:1]
-    assert "  live 70.0 MiB" in line
+    assert "  live 70 MiB" in line
     assert "pause ≤ 0.0" in line
     assert len(line) <= 80
 
@@ -580,7 +580,7 @@ def test_a_line_leaves_out_what_is_unknown() -> None:
     (line,) = [line for line in done.stdout.decode().splitlines() if " 3 cycles " in line]
     assert "–" not in line
     assert "GC CPU" not in line
-    assert "live 10.0 MiB" in line
+    assert "live 10 MiB" in line
 
 
 def test_an_old_episode_of_no_consequence_is_no_news() -> None:
@@ -615,6 +615,6 @@ def test_the_dashboard_always_shows_the_last_size(tmp_path: Path) -> None:
         shown = drawn_dashboard(str(path), width)
         (live_heap,) = [line for line in shown if line.startswith("  Live heap")]
         (goal,) = [line for line in shown if line.startswith("  Heap goal")]
-        assert "70.0 MiB" in live_heap[:28]
+        assert "70 MiB" in live_heap[:28]
         assert "140 MiB" in goal[:28]
         assert " last" in live_heap

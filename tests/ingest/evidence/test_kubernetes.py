@@ -357,7 +357,7 @@ def test_the_last_state_alone_is_read() -> None:
 
 def test_a_limit_that_kubectl_describes_is_not_called_one_of_metrics() -> None:
     run = read_text("Last State: Terminated\n  Reason: OOMKilled\nLimits:\n  memory: 64Mi\n")
-    assert "container limit 64.0 MiB (state of the container)" in str(run.summary())
+    assert "container limit 64 MiB (state of the container)" in str(run.summary())
 
 
 @pytest.mark.parametrize(

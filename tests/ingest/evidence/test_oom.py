@@ -775,8 +775,8 @@ def test_a_kill_in_the_message_of_an_event_is_a_kill(before: str) -> None:
 @pytest.mark.parametrize(
     ("ram", "said"),
     [
-        ("16384 pages of RAM\n", "The host ran out of memory (64.0 MiB of RAM)"),
-        ("16384 pages RAM\n", "The host ran out of memory (64.0 MiB of RAM)"),
+        ("16384 pages of RAM\n", "The host ran out of memory (64 MiB of RAM)"),
+        ("16384 pages RAM\n", "The host ran out of memory (64 MiB of RAM)"),
         ("", "The host probably ran out of memory"),
     ],
 )

@@ -1120,7 +1120,7 @@ def test_an_app_that_reached_the_limit_of_ios_did_not_die_of_others() -> None:
     (death,) = read_text(text).post_mortems()
     assert (
         death.reading[0]
-        == "macOS ended it: it used 50.0 MiB, at or above its limit there, 50.0 MiB."
+        == "macOS ended it: it used 50.0 MiB, at or above its limit there, 50 MiB."
     )
     assert "ps aux" not in " ".join(death.advice)
 

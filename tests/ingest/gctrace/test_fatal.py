@@ -81,7 +81,7 @@ def test_a_size_that_no_memory_has_is_a_bug_and_no_shortage(size: str) -> None:
     assert (row["kind"], row["requested_bytes"]) == ("impossible size", None)
     assert row["in_use_bytes"] == 10_485_760
     (death,) = run.post_mortems()
-    assert "when its heap had obtained 10.0 MiB" in death.reading[0]
+    assert "when its heap had obtained 10 MiB" in death.reading[0]
     assert "bug" in death.reading[0]
     assert death.preventable == "no"
 
@@ -311,7 +311,7 @@ def test_the_heap_at_a_refused_allocation_is_known() -> None:
         (
             "runtime.sysMapOS(0xc001400000, 0xc000800000?)\n"
             "runtime.sysMap(0xe46c80?, 0x21b3a8000?, 0x42cb80?)",
-            "20.0 MiB",
+            "20 MiB",
         ),
         # Up to Go 1.10, a table below the heap grows before the heap does.
         (

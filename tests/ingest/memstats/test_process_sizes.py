@@ -232,8 +232,8 @@ def test_memory_of_the_kernel_stands_next_to_what_is_charged() -> None:
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("VmRSS:\t 8123456 kB\n", "7,933 MiB were resident; the heap of these cycles was 11.0 MiB at most. The rest"),
-        ("VmRSS:\t 30000 kB\n", "29.3 MiB were resident; the heap of these cycles was 11.0 MiB at most."),
+        ("VmRSS:\t 8123456 kB\n", "7,933 MiB were resident; the heap of these cycles was 11 MiB at most. The rest"),
+        ("VmRSS:\t 30000 kB\n", "29.3 MiB were resident; the heap of these cycles was 11 MiB at most."),
         (
             "NAME  CPU %  MEM USAGE / LIMIT  MEM %\napp  1%  1GiB / 2GiB  50%\n",
             "1,024 MiB were charged to the control group, files included",

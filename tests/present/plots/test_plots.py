@@ -350,7 +350,7 @@ def test_metrics_have_a_timeline_of_their_intervals() -> None:
     assert drawn == ["heap", "pauses", "gc_cpu", "frequency", "allocation"]
     heap = figure.panels[0]
     assert "resident memory" in [mark.name for mark in heap.marks]
-    assert [level.name for level in heap.levels] == ["GOMEMLIMIT 80.0 MiB"]
+    assert [level.name for level in heap.levels] == ["GOMEMLIMIT 80 MiB"]
     cpu = next(mark for panel in figure.panels for mark in panel.marks if mark.name == "GC CPU")
     assert cpu.y[:-1].equals(between_dumps(run)["gc_cpu_share"], check_names=False)
     assert cpu.x[-1] == between_dumps(run)["end_at"].max()
