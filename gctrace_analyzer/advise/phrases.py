@@ -47,8 +47,15 @@ def order(first: Row, advice: Advice) -> str:
 
 
 def to_set(row: Row, predictor: Predictor) -> str:
-    """Returns the variables to set, without an unchanged GOGC that is not exactly known."""
-    setting = Setting.of(row)
+    """Returns the variables to set, without an unchanged GOGC that is not exactly known.
+
+    Where a memory limit may set the goals as well as GOGC, both are set: a higher GOGC alone would
+    change nothing under it.
+    """
+    setting, regime = Setting.of(row), predictor.regime
+    is_either = predictor.settings.gogc is None and regime and regime.set_by == "either"
+    if is_either and setting.gogc and not setting.limit and setting != predictor.now:
+        return f"{setting} GOMEMLIMIT=off"
     is_rough = row["refused"] is not None or gogc_range(predictor.regime) is not None
     stays = setting.gogc == predictor.now.gogc and is_rough
     variables = str(setting)
@@ -224,6 +231,17 @@ def cost_within(s: Summary) -> str:
     return duration_text(s.span_s or 0.0)
 
 
+def _often(s: Summary, printed: int | None) -> str:
+    """Returns how often GC runs, or what it has cost if the time is too short for a rate."""
+    is_one = s.cycles == 1 and s.span_s
+    if printed is not None and s.is_too_short_for_rates and not is_one:
+        return f"GC has taken {_since_start(printed)}"
+    between = " between the dumps" * (s.is_of_dumps and s.window == "log")
+    known = f"its CPU time{between} is unknown" if printed is None else _since_start(printed)
+    ran = f"1 GC cycle ran in {duration_text(s.span_s or 0)}"
+    return f"{ran if is_one else f'GC runs {often_text(s)}'} ({known})"
+
+
 def _since_start(printed: int) -> str:
     return f"{percent_text(printed)} of the CPU since the start"
 
@@ -254,13 +272,7 @@ def costs(
     elif s.gc_cpu_share is not None:
         yield _gc_cpu(s, printed)
     elif s.gc_per_s is not None:
-        between = " between the dumps" * (s.is_of_dumps and s.window == "log")
-        known = (
-            f"its CPU time{between} is unknown" if printed is None else _since_start(printed)
-        )
-        is_one = s.cycles == 1 and s.span_s
-        ran = f"1 GC cycle ran in {duration_text(s.span_s or 0)}"
-        yield f"{ran if is_one else f'GC runs {often_text(s)}'} ({known})"
+        yield _often(s, printed)
     elif printed is not None:
         yield f"GC has taken {_since_start(printed)}"
     if s.stw_max_ms is None:

@@ -84,9 +84,10 @@ def too_high_cost(row: Row, present: Row, predictor: Predictor, aim: str) -> str
     has_ceiling = predictor.room_mib is not None or row["memory_limit_mib"]
     most = max(MORE_PEAK_TIMES * now, now + MORE_PEAK_MIB)
     if not has_ceiling and (peak > most or row["rule"] == UNLIMITED):
+        low, high = (digits(row[f"heap_peak_mib_{end}"], 2) for end in ("low", "high"))
         return (
-            f"take a heap peak of {digits(peak, 2)} MiB instead of {digits(now, 2)}, and the "
-            "memory limit of the container is unknown"
+            f"take a heap peak of {digits(peak, 2)} MiB ({low}–{high}) instead of "
+            f"{digits(now, 2)}, and the memory limit of the container is unknown"
         )
     if aim in ("memory", "latency") and not is_cheap(row, present):
         return f"take GC CPU from {percent(cpu_of(present))} to {percent(cpu_of(row))}"

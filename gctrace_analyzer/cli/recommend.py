@@ -83,12 +83,14 @@ def _configuration(run: Run, rows: pl.DataFrame, kind: str) -> str:
     """
     from gctrace_analyzer.advise.phrases import to_set
     from gctrace_analyzer.advise.policy import NEEDS_1_19
-    from gctrace_analyzer.present.sections.advice import manifests
+    from gctrace_analyzer.present.sections.advice import after_death, manifests
 
-    report, first = run.report(), rows.row(0, named=True)
-    if first["now"]:
+    report = run.report()
+    first = after_death(rows, report).row(0, named=True)
+    if first["now"] or first["rank"] is None:
         hint = "Without -f, recommend shows what is known and what to add to the input."
-        raise NoDataError(report.title, f"nothing to set: {first['why']}".rstrip("."), hint)
+        why = first["why"] or "what to do after the kill comes first"
+        raise NoDataError(report.title, f"nothing to set: {why}".rstrip("."), hint)
     variables = to_set(first, report.advice.baseline)
     doubt = report.advice.baseline.doubt(first) if first["confidence"] == "low" else ""
     untested = f"; confidence is low ({doubt}), so test it with measure" if doubt else ""

@@ -262,7 +262,8 @@ def test_two_of_many_cycles_do_not_show_what_gc_takes() -> None:
     assert (summary.gc_cpu_share, summary.gc_cpu_cores, summary.alloc_mib_per_s) == (None,) * 3
     assert summary.stw_share is None
     assert (
-        "(under 1 % of the CPU since the start)" in of("".join((lines[3], lines[50]))).sentence
+        "GC has taken under 1 % of the CPU since the start"
+        in of("".join((lines[3], lines[50]))).sentence
     )
 
 
@@ -772,6 +773,17 @@ def test_the_cpu_time_of_a_short_log_is_that_of_the_cycles_that_have_a_line() ->
     )
     found = of("".join(lines[:3] + lines[4:]))
     assert "of CPU time in 6 of 7 cycles" in found.sentence
+
+
+def test_cycles_within_milliseconds_are_no_rate() -> None:
+    lines = [
+        f"gc {n} @{0.015 + 0.001 * n:.3f}s 38%: 11+0.63+0 ms clock, 89+1.2/1.2/0+0 ms cpu, "
+        "16->80->64 MB, 80 MB goal, 8 P\n"
+        for n in (3, 6)
+    ]
+    said = of("".join(lines)).sentence
+    assert "GC has taken 38 % of the CPU since the start" in said
+    assert "times a second" not in said
 
 
 def test_some_milliseconds_of_a_start_get_no_gogc() -> None:

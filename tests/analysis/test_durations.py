@@ -127,6 +127,16 @@ def test_up_to_go_1_9_a_pause_shows_no_number_of_cpus(
     )
 
 
+def test_one_pause_of_more_threads_shows_that_threads_were_counted() -> None:
+    """As up to Go 1.9: of ten cycles that a report published, one had 32 and nine had 26."""
+    ratios = [26.0] * 9 + [32.0]
+    cpu_ms = [0.205 * ratio for ratio in ratios]
+    pauses = {"stw_sweep_term_ms": [0.2] * 10, "stw_sweep_term_cpu_ms": cpu_ms}
+    for shape, stopped in (("gc16", None), ("gc18", 26)):
+        frame = of({**pauses, "procs": [48] * 10, "format": [shape] * 10})
+        assert durations.with_corrected(frame)["stopped_procs"].to_list() == [stopped] * 10
+
+
 def test_stopped_processors_are_the_median_of_both_pauses_per_process_and_procs() -> None:
     frame = of(
         {

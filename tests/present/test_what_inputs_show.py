@@ -408,7 +408,7 @@ def test_a_heap_that_goes_up_and_down_has_not_risen() -> None:
     text = "\n".join(("Time,go_memstats_heap_inuse_bytes,process_resident_memory_bytes", *rows))
     found = headline.verdict(read_text(text).report())
     assert found.sentence.startswith(
-        "The heap in use was 221 MiB at most; resident memory rose"
+        "The heap in use was 221 MiB at most in the dumps; resident memory rose"
     )
     assert "heap profile" not in found.action
 

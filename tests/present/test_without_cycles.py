@@ -100,9 +100,9 @@ def test_dumps_within_a_cycle_are_no_change() -> None:
         text = "".join(f"HeapInuse = {mib << 20}\nHeapSys = {1 << 28}\n" for mib in sizes)
         return headline.verdict(read_text(text).report()).sentence
 
-    assert said(60, 110, 90).startswith("The heap in use was 110 MiB at most.")
+    assert said(60, 110, 90).startswith("The heap in use was 110 MiB at most in the dumps.")
     assert said(110, 20).startswith("The heap in use fell from 110 MiB to 20 MiB.")
-    assert said(0, 30, 0).startswith("The heap in use was 30 MiB at most.")
+    assert said(0, 30, 0).startswith("The heap in use was 30 MiB at most in the dumps.")
     assert said(10, 90, 70).startswith(
         "The heap in use rose from 10 MiB to 90 MiB, and was 70 MiB at the end."
     )

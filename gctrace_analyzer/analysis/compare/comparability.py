@@ -151,14 +151,16 @@ def differences(
             "go_version",
             f"The Go version differs ({was.go} → {now.go}), and with it the garbage collector.",
         )
+    in_effect = [*_limit_in_effect(before, after)]
     for what, name, old, new in (
         ("gogc", "GOGC", was.gogc, now.gogc),
         ("memory_limit", "GOMEMLIMIT", was.memory_limit, now.memory_limit),
         ("ballast", "ballast", was.ballast, now.ballast),
     ):
-        if old != new and (old or new):
+        # A limit that sets no goals may be set all the same.
+        if old != new and (old or new) and not (in_effect and what == "memory_limit"):
             yield Difference("changed", what, f"{name} {old or 'none'} → {new or 'none'}")
-    yield from _limit_in_effect(before, after)
+    yield from in_effect
     yield from _mixed_gogc(was, now)
     yield from _live_heap_difference(changes["true_live_heap_mib"])
     yield from _contention(before, after)

@@ -389,6 +389,7 @@ def _gogc_not_as_declared(facts: ProcessFacts) -> Iterator[Evidence]:
     possible = pl.lit(declared).is_between("low_raised", "high")
     allowed = max(t.gogc_declared_points, t.gogc_declared_share * (0 if is_off else declared))
     contradict = 2 * ranges.select(possible.sum()).item() < len(ranges)
+    contradict &= not (effective < declared and _may_be_limit(facts, by_gogc))
     if contradict and abs(effective - declared) > allowed:
         name = percent_text(declared)
         # The quotient of whole MiB is seldom a value that people set.
@@ -405,6 +406,15 @@ def _gogc_not_as_declared(facts: ProcessFacts) -> Iterator[Evidence]:
             {"declared": "off" if is_off else declared, "inferred": effective},
             headline=f"The program runs under {shown}, not GOGC={name}.",
         )
+
+
+def _may_be_limit(facts: ProcessFacts, chosen: pl.Series) -> bool:
+    """Returns whether a known memory limit can have set goals a little below those of GOGC."""
+    limit, goals = facts.settings.value("memory_limit_mib"), facts.cycles.filter(chosen)
+    if not isinstance(limit, int | float) or not limit:
+        return False
+    low, _, high = limit_range(maximum(goals["heap_goal_mib"]), median(goals["stacks_mib"]))
+    return STATED_LIMIT[0] * low <= limit <= STATED_LIMIT[1] * high
 
 
 def _stated(facts: ProcessFacts, name: str) -> str:

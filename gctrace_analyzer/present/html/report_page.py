@@ -278,16 +278,17 @@ def _advice(report: Report) -> dict[str, object]:
     if not report.advice.is_available:
         refused = advice.refusal(report) if report.analysis.summary.cycles else None
         return {"advice": None, "refused": refused}
-    ranked = report.advice.recommendations
+    ranked = advice.after_death(report.advice.recommendations, report)
     settings = advice.advice(ranked, report.advice.baseline, "Setting")
     first = ranked.row(0, named=True)
     said = "" if report.verdict is None else report.verdict.action
+    is_set = first["rank"] == 1 and not first["now"]
     return {
         "advice": settings,
         "refused": None,
         "signs": advice.legend(settings, report, wide=True),
         "reasons": advice.reasons(ranked, report.advice.baseline, said),
-        "manifests": {} if first["now"] else manifests(to_set(first, report.advice.baseline)),
+        "manifests": manifests(to_set(first, report.advice.baseline)) if is_set else {},
     }
 
 

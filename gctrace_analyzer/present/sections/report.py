@@ -228,9 +228,10 @@ def settings(report: Report, said: str = "") -> Iterator[Block]:
         yield Folded("Alternatives", whole, [] if is_said else brief)
         return
     yield from whole()
-    pasted = manifests(to_set(first, report.advice.baseline)).items()
-    blocks = [Code(text, name) for name, text in pasted]
-    yield Folded("Copy and paste", lambda: blocks)
+    if first["rank"] == 1:
+        pasted = manifests(to_set(first, report.advice.baseline)).items()
+        blocks = [Code(text, name) for name, text in pasted]
+        yield Folded("Copy and paste", lambda: blocks)
 
 
 _MOST_SETTINGS = 3

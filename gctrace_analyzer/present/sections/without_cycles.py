@@ -489,7 +489,7 @@ def _course(memory: Memory, dumps: pl.DataFrame) -> str:
             if begin != peak != end:
                 return f"{went} from {begin} to {peak}, and was {end} at the end"
             return f"{went} from {begin} to {end}"
-    return f"was {rounded(most or 0.0, step)}{' at most' if memory.dumps > 1 else ''}"
+    return f"was {rounded(most or 0.0, step)}{' at most in the dumps' * (memory.dumps > 1)}"
 
 
 def _has_risen(sizes: Sequence[float]) -> bool:

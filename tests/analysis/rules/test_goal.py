@@ -145,3 +145,33 @@ def test_a_limit_that_explains_the_goals_as_well_as_a_low_gogc_is_named() -> Non
     finding = read_text(text.partition("\n")[2]).findings().filter(id="GC045")
     assert "or a memory limit of 136 to 167 MiB leaves no more" in finding["evidence"][0]
     assert finding["advice"][0].startswith("Specify which of them the program runs with")
+
+
+def test_a_higher_gogc_is_advised_without_the_limit_that_may_set_the_goals() -> None:
+    """Under that limit, a higher GOGC alone would change nothing."""
+    text = log_of(
+        80,
+        every=0.06,
+        live=lambda n: 36 + (n % 9 == 0),
+        start=40,
+        end=42,
+        goal=42,
+        background=8,
+    )
+    verdict = read_text("".join(text.splitlines(keepends=True)[20:])).report().verdict
+    assert verdict is not None
+    assert "GOGC=" in verdict.action
+    assert "GOMEMLIMIT=off" in verdict.action
+
+
+def test_goals_of_a_known_limit_just_below_those_of_gogc_do_not_contradict_gogc() -> None:
+    """Measured: GOGC=100 GOMEMLIMIT=81MiB, and 13 MiB of memory outside the heap."""
+    live = (11, 26, 36, 35, 36, 35, 35, 36, 36, 35, 36, 35)
+    goals = (4, 22, 54, 69, 69, 69, 69, 68, 68, 68, 68, 68)
+    starts = (3, 19, 45, 59, 59, 59, 59, 64, 64, 64, 65, 65)
+    columns = {"live": live, "goal": goals, "start": starts, "end": starts}
+    sizes = {name: lambda n, values=values: values[n - 1] for name, values in columns.items()}
+    text = log_of(12, every=0.3, **sizes)
+    assert matches(goal.gogc_not_as_declared, facts_of(text, gogc=100.0))
+    limited = facts_of(text, gogc=100.0, memory_limit_mib=81.0)
+    assert not matches(goal.gogc_not_as_declared, limited)

@@ -475,7 +475,7 @@ def test_a_plot_that_is_called_by_its_name_says_how() -> None:
 def test_the_trade_off_says_from_where_on_the_limit_sets_the_peak() -> None:
     log = SAMPLES / "refill" / "service.log.gz"
     run = gca.read(log, memory_limit="104MiB", container_limit="256MiB")
-    said = "From GOGC=150 on, the limit sets the peak, and only GC CPU changes."
+    said = "From GOGC=150 on, the limit sets the peak: a higher GOGC lowers only GC CPU, if anything."
     assert said in described(run.report(), "trade_off").notes
     free = described(gca.read(SAMPLES / "steady-go1.26.log").report(), "trade_off").notes
     assert "sets the peak" not in " ".join(free)

@@ -87,7 +87,10 @@ def _on_limit(rows: pl.DataFrame) -> Iterator[str]:
     """Yields the GOGC above which the memory limit sets the peak, so that the curve is vertical."""
     if rows["goal_set_by"][-1] == "memory-limit":
         gogc = rows.filter(rows[_PEAK] * _LEAST_WIDTH >= rows[_PEAK].max())["gogc"][0]
-        yield f"From GOGC={gogc:.0f} on, the limit sets the peak, and only GC CPU changes."
+        yield (
+            f"From GOGC={gogc:.0f} on, the limit sets the peak: a higher GOGC lowers only GC CPU, "
+            "if anything."
+        )
 
 
 def _no_curve(report: Report) -> str | None:
