@@ -84,7 +84,8 @@ def too_high_cost(row: Row, present: Row, predictor: Predictor, aim: str) -> str
     has_ceiling = predictor.room_mib is not None or row["memory_limit_mib"]
     most = max(MORE_PEAK_TIMES * now, now + MORE_PEAK_MIB)
     if not has_ceiling and (peak > most or row["rule"] == UNLIMITED):
-        low, high = (digits(row[f"heap_peak_mib_{end}"], 2) for end in ("low", "high"))
+        ends = (row[f"heap_peak_mib_{end}"] or peak for end in ("low", "high"))
+        low, high = (digits(max(end - (row["ballast_mib"] or 0.0), 0.0), 2) for end in ends)
         return (
             f"take a heap peak of {digits(peak, 2)} MiB ({low}–{high}) instead of "
             f"{digits(now, 2)}, and the memory limit of the container is unknown"

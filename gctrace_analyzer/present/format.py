@@ -270,7 +270,7 @@ def live_heap(value: float | None) -> str:
     """Formats a live heap in MiB, which gctrace truncates.
 
     >>> live_heap(0), live_heap(4)
-    ('< 1 MiB', '4.0 MiB')
+    ('< 1 MiB', '4 MiB')
     """
     return mib(value) if value != 0 else "< 1 MiB"
 
