@@ -52,9 +52,8 @@ def to_set(row: Row, predictor: Predictor) -> str:
     Where a memory limit may set the goals as well as GOGC, both are set: a higher GOGC alone would
     change nothing under it.
     """
-    setting, regime = Setting.of(row), predictor.regime
-    is_either = predictor.settings.gogc is None and regime and regime.set_by == "either"
-    if is_either and setting.gogc and not setting.limit and setting != predictor.now:
+    setting, by_limit = Setting.of(row), predictor.may_be_by_limit
+    if by_limit and setting.gogc and not setting.limit and setting != predictor.now:
         return f"{setting} GOMEMLIMIT=off"
     is_rough = row["refused"] is not None or gogc_range(predictor.regime) is not None
     stays = setting.gogc == predictor.now.gogc and is_rough

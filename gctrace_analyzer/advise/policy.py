@@ -321,8 +321,8 @@ def _worth_it(
         return None, dearer or (enough if is_low and not closest.number else closest.reason)
     if aim == "balanced":
         # A balanced choice has weighed CPU against memory; GC CPU that is low is no reason.
-        if predictor.differs_since_s is not None and present["gc_cpu_share"] > least_cpu:
-            passing[0]["why"] += f"; {enough}"
+        if predictor.differs_since_s is not None:
+            passing[0]["why"] += f"; {enough}" * ((present["gc_cpu_share"] or 0.0) > least_cpu)
         return passing[0], ""
     quantity = QUANTITY[aim]
     least = min(row[quantity] for row in passing)

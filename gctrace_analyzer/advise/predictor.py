@@ -87,8 +87,7 @@ class Baseline(Predictor):
         """Why this log cannot help to predict another log of the program; None if it can."""
         if self.load is None or self.refused:
             return self.refused
-        either = self.regime is not None and self.regime.set_by == "either"
-        if self.settings.gogc is None and either:
+        if self.may_be_by_limit:
             return "its goals do not show GOGC: a memory limit may set them"
         return None
 

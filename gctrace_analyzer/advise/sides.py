@@ -216,9 +216,7 @@ class Side:
         load = baseline.load
         if load is None or load.marked_live < LEAST_LIVE_MIB or self.measured[number].by_limit:
             return None
-        # Goals that a memory limit explains as well show no GOGC.
-        is_either = baseline.regime is not None and baseline.regime.set_by == "either"
-        return None if is_either else baseline.now.gogc
+        return None if baseline.may_be_by_limit else baseline.now.gogc
 
     def _gogc_of_processes(self, number: int) -> Iterator[float]:
         """Yields the GOGC that the heap goals of each of several processes of a run show."""

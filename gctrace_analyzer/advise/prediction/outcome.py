@@ -121,6 +121,12 @@ class Predictor:
         @property
         def non_heap_is_known(self) -> bool: ...  # noqa: D102
 
+    @property
+    def may_be_by_limit(self) -> bool:
+        """Whether GOGC is not given, and a memory limit explains the heap goals as well."""
+        either = self.regime is not None and self.regime.set_by == "either"
+        return either and self.settings.gogc is None
+
     def at(self, setting: Setting, horizon_s: float = 0.0) -> Outcome:
         """Returns the prediction for a setting, now or at the horizon."""
         raise NotImplementedError

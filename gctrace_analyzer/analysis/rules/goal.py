@@ -411,10 +411,9 @@ def _gogc_not_as_declared(facts: ProcessFacts) -> Iterator[Evidence]:
 def _may_be_limit(facts: ProcessFacts, chosen: pl.Series) -> bool:
     """Returns whether a known memory limit can have set goals a little below those of GOGC."""
     limit, goals = facts.settings.value("memory_limit_mib"), facts.cycles.filter(chosen)
-    if not isinstance(limit, int | float) or not limit:
-        return False
     low, _, high = limit_range(maximum(goals["heap_goal_mib"]), median(goals["stacks_mib"]))
-    return STATED_LIMIT[0] * low <= limit <= STATED_LIMIT[1] * high
+    is_known = isinstance(limit, int | float)
+    return is_known and STATED_LIMIT[0] * low <= limit <= STATED_LIMIT[1] * high
 
 
 def _stated(facts: ProcessFacts, name: str) -> str:

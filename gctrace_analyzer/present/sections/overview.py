@@ -154,8 +154,8 @@ def service_levels(report: Report) -> Table | None:
     for level in levels:
         if level.quantity == "pause":
             # The longest pause is as printed, like that of the figures above.
-            longest_ms = None if level.worst is None else report.analysis.summary.stw_max_ms
-            name, worst_one = f"pauses ≤ {level.limit:g} ms", milliseconds(longest_ms)
+            worst_one = milliseconds(report.analysis.summary.stw_max_ms)
+            name = f"pauses ≤ {level.limit:g} ms"
         else:
             name = f"GC CPU (10 s windows) ≤ {100 * level.limit:g} %"
             worst_one = share(level.worst)

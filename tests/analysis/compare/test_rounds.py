@@ -69,6 +69,17 @@ def test_a_difference_of_time_may_be_smaller_without_other_work() -> None:
     assert crowded.changes("b")["cpu_s"] == replace(quiet.changes("b")["cpu_s"])
 
 
+def verdict_on(one: Any) -> str:
+    """The verdict on a measurement whose runs have 100 cycles and no benchmarks."""
+    side = SimpleNamespace(label="b", cycles=100, benchmarks={})
+    pair: Any = SimpleNamespace(
+        before=side,
+        after=side,
+        changes=one.changes("b") | {"alloc_mib_per_s": Change("alloc_mib_per_s")},
+    )
+    return measured.verdict([pair], one)
+
+
 def test_what_is_undecided_does_not_hide_the_memory() -> None:
     noisy, peaks = measurement(10.0, 10.0), {"a": 100.0, "b": 127.0}
     waits_s = (3.0, -2.0, 1.0, -4.0, 2.0, -1.0)
@@ -79,13 +90,7 @@ def test_what_is_undecided_does_not_hide_the_memory() -> None:
         for wall_s in (took_s[run.side] + waits_s[run.round - 1] * (run.side == "a"),)
     ]
     one = replace(noisy, runs=tuple(runs))
-    side = SimpleNamespace(label="b", cycles=100, benchmarks={})
-    pair: Any = SimpleNamespace(
-        before=side,
-        after=side,
-        changes=one.changes("b") | {"alloc_mib_per_s": Change("alloc_mib_per_s")},
-    )
-    said = measured.verdict([pair], one)
+    said = verdict_on(one)
     assert said.startswith("b: undecided after 6 rounds")
     assert "it takes 27.0 MiB more" in said
 
@@ -98,12 +103,6 @@ def test_an_undecided_run_time_does_not_hide_the_cpu_time() -> None:
         for run in noisy.runs
     ]
     one = replace(noisy, runs=tuple(runs))
-    side = SimpleNamespace(label="b", cycles=100, benchmarks={})
-    pair: Any = SimpleNamespace(
-        before=side,
-        after=side,
-        changes=one.changes("b") | {"alloc_mib_per_s": Change("alloc_mib_per_s")},
-    )
-    found = measured.verdict([pair], one)
+    found = verdict_on(one)
     assert found.startswith("b: undecided after 6 rounds, run time")
     assert "it uses 49 % less CPU" in found
